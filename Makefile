@@ -1,0 +1,124 @@
+# Sluice. `make help` lists what there is; docs/TESTING.md says what each check does.
+
+V ?= 0
+VARIANT ?=
+CC ?= cc
+B := build$(if $(VARIANT),/$(VARIANT))
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
+
+PKGS := libevent libcrypto yaml-0.1 jansson liburing libisal libsystemd
+PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS = $(shell pkg-config --libs $(PKGS))
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wvla -Wwrite-strings -Wundef -Wno-unused-parameter $(if $(WERROR),-Werror)
+OPT_ := -O2
+OPT_asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_tsan := -O1 -fsanitize=thread -fno-omit-frame-pointer
+OPT_fuzz := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
+ifeq ($(VARIANT),fuzz)
+CC := clang
+endif
+CFLAGS ?= $(OPT_$(VARIANT)) -g
+VERSION := 0.1.0
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -pthread -fno-strict-aliasing -MMD -MP -Iinclude \
+	-DSLUICE_VERSION='"$(VERSION)"' $(WARN) $(PKG_CFLAGS) $(CFLAGS)
+ALL_LDFLAGS = -pthread $(filter -fsanitize=%,$(CFLAGS)) $(LDFLAGS)
+
+SRC := $(sort $(wildcard daemon/*.c transport/*.c transport/*/*.c hba/*/*.c))
+CTL_SRC := $(sort $(wildcard daemon/ctl/*.c))
+OBJ := $(SRC:%.c=$(B)/%.o)
+LIB_OBJ := $(filter-out $(B)/daemon/main.o,$(OBJ))
+CTL_OBJ := $(CTL_SRC:%.c=$(B)/%.o)
+FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/fake/*.c)))
+UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
+FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+BENCH := $(B)/tests/bench/load
+
+.PHONY: all run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
+all: $(B)/sluiced $(B)/sluicectl
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make                builds build/sluiced and build/sluicectl
+#: make run            a RAM disk and a file disk on 127.0.0.1:3260, in the foreground
+#: make check          every test this machine can run
+#: make check-quick    unit, talk, system and meta tests: under a minute
+#: make check-asan     the same as check-quick, under ASan and UBSan
+#: make check-tsan     the same, under TSan
+#: make fuzz           each fuzz target, 30 s
+#: make bench          speed, beside tgt
+#: make guest          the tests that boot a kernel of their own
+#: make deps           installs the Debian packages that are missing
+#: make install        into $(DESTDIR)$(PREFIX)
+
+$(B)/sluiced: $(OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+$(B)/sluicectl: $(CTL_OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(shell pkg-config --libs jansson)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# Tests may include anything.
+$(B)/tests/%.o: ALL_CFLAGS += -I.
+
+$(B)/tests/unit/%: $(B)/tests/unit/%.o $(FAKE_OBJ) $(LIB_OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lcmocka
+
+$(B)/tests/bench/load: $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/bench/*.c)))
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
+	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)
+
+units: $(UNIT)
+fuzzers: $(FUZZ)
+tools: $(BENCH)
+
+deps:
+	@tests/deps
+
+run: deps
+	@$(MAKE) --no-print-directory all
+	$(Q)tests/demo
+
+check: deps
+	@$(MAKE) --no-print-directory all units tools
+	$(Q)tests/run --build $(B) unit talk system meta guest
+
+check-quick: all units tools
+	$(Q)tests/run --build $(B) unit talk system meta
+
+check-asan check-tsan: check-%:
+	@$(MAKE) --no-print-directory VARIANT=$* all units tools
+	$(Q)tests/run --build build/$* unit talk system
+
+guest: all units tools
+	$(Q)tests/run --build $(B) guest
+
+fuzz: deps
+	@$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
+	$(Q)tests/fuzz/run $(FUZZ)
+
+bench: deps
+	@$(MAKE) --no-print-directory all tools
+	$(Q)tests/bench/run --build $(B)
+
+PREFIX ?= /usr
+install: all
+	install -D -m 755 $(B)/sluiced $(DESTDIR)$(PREFIX)/sbin/sluiced
+	install -D -m 755 $(B)/sluicectl $(DESTDIR)$(PREFIX)/bin/sluicectl
+	install -D -m 644 etc/sluiced.service $(DESTDIR)$(PREFIX)/lib/systemd/system/sluiced.service
+	install -D -m 644 etc/sluice.yaml $(DESTDIR)/etc/sluice/sluice.yaml
+	install -d -m 755 $(DESTDIR)/etc/sluice/conf.d
+
+clean:
+	rm -rf build
+
+.SECONDARY:
+-include $(OBJ:.o=.d) $(CTL_OBJ:.o=.d) $(FAKE_OBJ:.o=.d) $(UNIT:=.d)

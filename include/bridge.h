@@ -1,0 +1,100 @@
+/* What the device server asks of the bridge: the right to have one command in the adapter. */
+#ifndef BRIDGE_H
+#define BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "disk.h"
+#include "list.h"
+#include "reactor.h"
+
+struct conf;
+struct bridge_host;
+struct bridge_flow;
+
+/*
+ * A request for one slot, embedded in scsi_cmd. The caller fills io and done
+ * (and flow), and owns it again when it is done.
+ */
+struct bridge_req {
+	struct disk_io io;
+	struct bridge_flow *flow;
+	void (*done)(struct bridge_req *);	/* on the flow's home reactor */
+	/* the bridge's own */
+	struct list link;
+	struct msg home;
+	uint32_t slot;			/* tag, and with it */
+	uint32_t gen;			/* the slot's generation */
+	uint8_t state;
+	uint8_t orphan;			/* nobody waits: bridge_forget */
+	uint64_t wait_ns;		/* when it began to wait; 0: did not */
+};
+
+enum bridge_verdict {
+	BRIDGE_DONE,		/* finished: io.result is set, done is not called */
+	BRIDGE_PENDING,		/* waits or runs; done will be called, never inside bridge_submit */
+	BRIDGE_FULL,		/* max_waiters of this initiator reached: answer TASK SET FULL */
+};
+
+/*
+ * Asks for a slot at LUN, bus target, host and initiator, all or nothing, and
+ * then gives the request to the disk, at once or when it is this flow's turn.
+ * On the flow's home reactor. Never above a limit; never a slot leaked; never a
+ * wake-up lost. The disk's submit may run on another reactor (the one that freed the slot).
+ */
+enum bridge_verdict bridge_submit(struct bridge_req *);
+
+enum bridge_cancel {
+	BRIDGE_CANCELLED,	/* was waiting: taken out, held nothing; done is not called */
+	BRIDGE_RUNNING,		/* the disk has it: done will be called when it gives it back */
+};
+/* On the home reactor, for a request that is pending and whose done has not run. */
+enum bridge_cancel bridge_cancel(struct bridge_req *);
+
+/*
+ * A flow: one initiator's requests to one LUN (I_T_L nexus). bridge_flow_get on
+ * its home reactor; initiator is the name fairness and `depth` count by (over
+ * all its nexuses to this adapter); weight 1 to 255; depth 0: no limit. NULL: no
+ * memory. bridge_flow_put when none of its requests is pending.
+ */
+struct bridge_flow *bridge_flow_get(struct disk *, const char *initiator, unsigned weight,
+    unsigned depth, struct reactor *home);
+void bridge_flow_put(struct bridge_flow *);
+
+/* -- management: any thread; may take the host's lock -- */
+
+enum bridge_kind { BRIDGE_HOST, BRIDGE_TARGET, BRIDGE_LUN, BRIDGE_INITIATOR };
+
+struct bridge_node_stats {
+	enum bridge_kind kind;
+	char name[64];			/* adapter; "channel:target"; disk; initiator name, cut */
+	uint32_t limit, in_flight, max_in_flight, waiting;
+	uint64_t admitted, waited;	/* requests, and those that had to wait */
+	uint64_t wait_ns, wait_max_ns;	/* sum and longest of the waits */
+};
+
+struct bridge_host *bridge_host_next(struct bridge_host *);	/* NULL: the first */
+const char *bridge_host_name(const struct bridge_host *);
+/* Fills up to max; returns how many nodes there are. */
+unsigned bridge_stats(struct bridge_host *, struct bridge_node_stats *, unsigned max);
+/* 1 to the adapter's slots; below the number in flight: nothing is revoked, none starts until under it. 0 or -EINVAL, -ENOENT. */
+int bridge_set_limit(struct bridge_host *, enum bridge_kind, const char *name, uint32_t limit);
+/* Arrivals wait from freeze to thaw; requests at the disk go on. */
+int bridge_freeze(struct bridge_host *, enum bridge_kind, const char *name);
+int bridge_thaw(struct bridge_host *, enum bridge_kind, const char *name);
+/* Recounts every invariant of docs/BRIDGE.md; prints each breach to f. Returns their number. At rest or under load. */
+int bridge_check(struct bridge_host *, FILE *);
+
+/* -- life, by daemon/main.c on the main thread, reactors running -- */
+
+/*
+ * adapters_open: a host for each conf_adapter with its nodes, opens its disks
+ * and their queues on each reactor. A disk that does not open is logged and
+ * stays offline (disk->online); the others come up. 0 or -errno.
+ */
+int adapters_open(const struct conf *);
+void adapters_close(void);		/* asserts that no slot is out */
+
+#endif

@@ -1,0 +1,157 @@
+/* struct scsi_cmd: what travels between a transport and the device server. */
+#ifndef SCSI_CMD_H
+#define SCSI_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "bridge.h"
+#include "buf.h"
+#include "list.h"
+#include "scsi.h"
+
+struct nexus;
+struct scsi_cmd;
+struct scsi_tmf;
+struct lu;
+struct cmd_row;
+
+enum cmd_dir { CMD_NONE = 0, CMD_IN = 1, CMD_OUT = 2, CMD_BIDI = 3 };	/* as the initiator sees it */
+
+enum cmd_resid { RESID_NONE, RESID_UNDER, RESID_OVER };
+
+/* Whose memory the command's iov points to. */
+enum cmd_mem {
+	MEM_NONE,
+	MEM_POOL,	/* buf_get of the nexus' reactor; buf_put when the command is released */
+	MEM_LENT,	/* the disk's own, for reads; may be written by others meanwhile; nobody puts it */
+	MEM_BORROWED,	/* the transport's receive buffer, for writes: valid only until scsi_data_ready
+			   returns; who keeps the command longer calls cmd_own_data first */
+};
+
+/*
+ * What a transport gives the device server. All on the nexus' reactor.
+ * None of them may be called after `done`.
+ */
+struct transport_ops {
+	const char *name;
+	/*
+	 * The command passed its checks and takes cmd->len bytes (1 to
+	 * BUF_XFER_MAX) from the initiator. The transport gathers them into
+	 * cmd->iov/niov/mem and calls scsi_data_ready, perhaps before want_data
+	 * returns. When memory is short it waits (buf_wait); no error comes back.
+	 */
+	void (*want_data)(struct scsi_cmd *);
+	/*
+	 * Finished. For CMD_IN, cmd->iov holds cmd->data_in bytes to send. With
+	 * CMD_SILENT set nothing is sent. `done` may come inside scsi_submit or
+	 * scsi_data_ready, and, for an abort, while the transport still gathers
+	 * data: then it stops gathering. When the transport has no more use of
+	 * the memory it calls scsi_release, then may free the command.
+	 */
+	void (*done)(struct scsi_cmd *);
+	void (*tmf_done)(struct scsi_tmf *);
+	/* End this nexus: drop its connections (an administrator's kick, a removed target). */
+	void (*drop)(struct nexus *);
+};
+
+enum {					/* cmd->flags */
+	CMD_SILENT = 1 << 0,		/* aborted without an answer (TAS = 0) */
+	CMD_ABORTED = 1 << 1,		/* a TMF or the nexus' end hit it; finishes into nothing */
+	CMD_IN_DISK = 1 << 2,		/* given to the bridge, not back yet */
+	CMD_WANT_DATA = 1 << 3,		/* between want_data and scsi_data_ready */
+};
+
+/*
+ * Embedded in the transport's own command, which comes from its reactor's pool
+ * (one element a command). Owned by the transport before scsi_submit and after
+ * `done`; by the device server in between. Lives on the nexus' reactor; only
+ * `req` is seen by others while the bridge has it.
+ */
+struct scsi_cmd {
+	/* -- set by the transport before scsi_submit; everything else zero or stale -- */
+	struct nexus *nexus;
+	uint64_t tag;			/* unique among the nexus' live commands */
+	uint8_t lun[8];
+	uint8_t cdb[SCSI_CDB_MAX];	/* zeroed behind cdb_len */
+	uint8_t cdb_len;		/* bytes the transport carried: 16, or up to 32 */
+	uint8_t attr;			/* enum scsi_attr */
+	uint8_t prio;			/* SAM-5 command priority, 0 none */
+	uint8_t dir;			/* enum cmd_dir */
+	uint32_t edtl_out;		/* expected data transfer lengths: bytes to and */
+	uint32_t edtl_in;		/* from the target, as the transport said */
+
+	/* -- the answer, set by the device server before `done` -- */
+	uint8_t status;			/* enum scsi_status */
+	uint8_t resid_kind;		/* enum cmd_resid, and resid bytes: computed once, in */
+	uint8_t flags;			/* scsi_complete, for every transport */
+	uint8_t sense_len;
+	uint32_t resid;
+	uint32_t data_in;		/* bytes of iov that go to the initiator */
+
+	/* -- data -- */
+	uint8_t mem;			/* enum cmd_mem */
+	int8_t niov;
+	uint32_t len;			/* bytes this command moves: what the CDB asks, cut to the EDTL */
+	struct iovec iov[BUF_IOV_MAX];
+
+	/* -- the device server's own -- */
+	struct lu *lu;
+	struct nexus_lun *nlun;
+	const struct cmd_row *row;
+	struct list task;		/* in nexus->tasks */
+	struct list fence;		/* waiting for an orphan write; see hba/scsi/fence.c */
+	uint64_t start_ns;
+	uint64_t lba;			/* scratch of the command family */
+	uint32_t blocks;
+	uint32_t step;
+	uint64_t scratch[4];
+	struct buf_wait buf_wait;
+	struct bridge_req req;
+
+	uint8_t sense[SCSI_SENSE_MAX];
+};
+
+/*
+ * A new command. Answers through ops->done, perhaps before returning. The
+ * transport has set the first group and calls cmd_init before.
+ */
+void scsi_submit(struct scsi_cmd *);
+/* All cmd->len bytes that want_data asked for are in cmd->iov. */
+void scsi_data_ready(struct scsi_cmd *);
+/*
+ * The data of this write cannot come or came wrong (too much, wrong offset, a
+ * bad digest, a time-out): finish it with ABORTED COMMAND and this additional
+ * sense (RFC 7143 11.4.7.2: 0C/0C, 0C/0D, 47/05 ...). Instead of scsi_data_ready.
+ */
+void scsi_data_failed(struct scsi_cmd *, uint8_t asc, uint8_t ascq);
+/* After `done`, once the iov is no longer needed: memory and references go back. */
+void scsi_release(struct scsi_cmd *);
+
+/* Zeroes what scsi_submit expects zeroed. */
+static inline void
+cmd_init(struct scsi_cmd *cmd)
+{
+	cmd->status = 0;
+	cmd->resid_kind = RESID_NONE;
+	cmd->flags = 0;
+	cmd->sense_len = 0;
+	cmd->resid = cmd->data_in = cmd->len = 0;
+	cmd->mem = MEM_NONE;
+	cmd->niov = 0;
+	cmd->lu = 0;
+	cmd->nlun = 0;
+	cmd->row = 0;
+	list_init(&cmd->task);
+	list_init(&cmd->fence);
+	list_init(&cmd->buf_wait.link);
+}
+
+/*
+ * Borrowed data becomes the command's own: copied to pool memory. 0, or
+ * -ENOMEM (the command is unchanged).
+ */
+int cmd_own_data(struct scsi_cmd *);
+
+#endif
