@@ -36,6 +36,7 @@ enum bridge_verdict {
 	BRIDGE_DONE,		/* finished: io.result is set, done is not called */
 	BRIDGE_PENDING,		/* waits or runs; done will be called, never inside bridge_submit */
 	BRIDGE_FULL,		/* max_waiters of this initiator reached: answer TASK SET FULL */
+	BRIDGE_WOULD_WAIT,	/* bridge_try only: it cannot start now; nothing was done */
 };
 
 /*
@@ -45,6 +46,8 @@ enum bridge_verdict {
  * wake-up lost. The disk's submit may run on another reactor (the one that freed the slot).
  */
 enum bridge_verdict bridge_submit(struct bridge_req *);
+/* The same, but never waits: BRIDGE_WOULD_WAIT when it cannot start now. For data that is only borrowed. */
+enum bridge_verdict bridge_try(struct bridge_req *);
 
 enum bridge_cancel {
 	BRIDGE_CANCELLED,	/* was waiting: taken out, held nothing; done is not called */
