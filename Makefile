@@ -83,7 +83,8 @@ tools: $(BENCH)
 deps:
 	@tests/deps
 
-run: deps
+run:
+	@tests/deps build
 	@$(MAKE) --no-print-directory all
 	$(Q)tests/demo
 
@@ -101,11 +102,13 @@ check-asan check-tsan: check-%:
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
 
-fuzz: deps
+fuzz:
+	@tests/deps build fuzz
 	@$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
 	$(Q)tests/fuzz/run $(FUZZ)
 
-bench: deps
+bench:
+	@tests/deps build bench
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
 
