@@ -57,11 +57,13 @@ void watch_init(struct watch *, struct reactor *, int fd, void (*fn)(struct watc
 void watch_want(struct watch *, short what);	/* EV_READ | EV_WRITE or 0; level triggered */
 void watch_fini(struct watch *);		/* leaves fd open; allowed when never inited (zeroed) */
 
-/* -- timers -- own thread only; one shot */
+/* -- timers -- own thread only; one shot; late by some microseconds, never early */
 
 struct timer {
-	struct event ev;
 	void (*fn)(struct timer *);
+	struct reactor *reactor;
+	uint64_t at;			/* CLOCK_MONOTONIC, ns; 0: not set */
+	struct timer *child, *next, *prev;	/* the reactor's heap; see daemon/timer.c */
 };
 void timer_init(struct timer *, struct reactor *, void (*fn)(struct timer *));
 void timer_set(struct timer *, uint64_t ns);	/* from now; again: replaces */

@@ -29,7 +29,10 @@ extern __thread uint64_t *stats_self;	/* this thread's array; a shared dummy out
 static inline void
 counter_add(const struct counter *c, uint64_t n)
 {
-	stats_self[*c->id] += n;
+	uint64_t *at = &stats_self[*c->id];
+
+	/* The owner alone writes; the reader must not see half a number. */
+	__atomic_store_n(at, *at + n, __ATOMIC_RELAXED);
 }
 
 void stats_init(void);			/* gives ids; before threads */
