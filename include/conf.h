@@ -33,6 +33,7 @@ enum conf_type {
 	CONF_TEXTS,		/* struct conf_texts: a list of texts, or one text */
 	CONF_UINTS,		/* struct conf_uints: a list of numbers */
 	CONF_CUSTOM,		/* parse() below reads the node */
+	CONF_MAP,		/* void *: a map of its own, the struct that its rows fill; defaults when absent */
 };
 
 struct conf_words { int n; int v[16]; };
@@ -42,9 +43,10 @@ struct conf_uints { int n; uint32_t *v; };
 enum {				/* conf_key.flags */
 	CONF_REQUIRED = 1 << 0,
 	CONF_LATER = 1 << 1,	/* known, refused as "not supported yet" */
+	CONF_MORE_LATER = 1 << 2,	/* CONF_UINT(_AUTO): numbers above `later` are "not supported yet" */
 };
 
-struct conf_node;		/* a YAML node with its position; daemon/conf.h's own */
+struct conf_node;		/* a YAML node with its position; daemon/conf_load.h's own */
 struct conf_load;		/* the load in progress: errors go here */
 
 struct conf_key {
@@ -52,12 +54,14 @@ struct conf_key {
 	uint8_t type;
 	uint8_t flags;
 	uint16_t offset;	/* into the struct being filled */
-	uint64_t min, max;	/* CONF_UINT, CONF_SIZE, CONF_TIME (0, 0: any) */
+	uint64_t min, max;	/* CONF_UINT(S), CONF_SIZE, CONF_TIME (0, 0: any); CONF_TEXT: bytes (0, 0: 1 to 4095) */
 	const char *fallback;	/* as if written in the file; NULL: zeros */
 	const char *const *words;	/* CONF_WORD(S), ended by NULL */
 	uint32_t later;		/* CONF_WORD(S): bit i set: word i is "not supported yet" */
 	const char *help;	/* one line for the manual */
 	int (*parse)(struct conf_load *, const struct conf_node *, void *out);	/* CONF_CUSTOM */
+	const struct conf_key *map;	/* CONF_MAP: its rows, and the size of what they fill */
+	uint32_t map_size;
 };
 
 /* Says what is wrong at pos; the load goes on and fails at its end. For parse functions and checks. */
@@ -102,7 +106,7 @@ struct conf_portal {
 	const struct transport *transport;
 	struct conf_texts listen;	/* as written */
 	int naddrs;
-	struct sockaddr_storage *addrs;	/* the same, parsed */
+	struct sockaddr_storage *addrs;	/* the same, parsed; "*:port" is two: 0.0.0.0 and [::] (V6ONLY) */
 	uint32_t group;			/* portal group tag, 1 to 65535 */
 	void *opts;
 };
@@ -165,7 +169,7 @@ struct conf {
 /*
  * Reads path and what it includes (and, when path is NULL, the default file and
  * /etc/sluice/conf.d/ *.yaml). All errors are printed to err as
- * FILE:LINE:COLUMN: message, one a line. Returns 0 and the conf, or -EINVAL.
+ * FILE:LINE:COLUMN: message, one a line. Returns 0 and the conf, or -EINVAL, -ENOMEM.
  * Pure but for reading the files: nothing else is touched.
  */
 int conf_load(const char *path, struct conf **, void *err /* FILE * */);
@@ -175,7 +179,7 @@ void conf_free(struct conf *);
 
 /* iSCSI names (RFC 7143 4.2.7): checks and lowers in place. 0 or -EINVAL. */
 int conf_iscsi_name(char *name);
-/* "host:port", "[v6]:port", "*:port"; numeric only. 0 or -EINVAL. */
+/* "host:port", "[v6]:port", "*:port" (the v6 wildcard); numeric only, port not 0; v4-mapped becomes v4. 0 or -EINVAL. */
 int conf_sockaddr(const char *text, struct sockaddr_storage *);
 /* Prints the numeric address with port, v6 in brackets, v4-mapped as v4. Returns buf. */
 const char *sockaddr_text(const struct sockaddr *, char *buf, size_t size);
