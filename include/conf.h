@@ -71,7 +71,7 @@ void conf_error(struct conf_load *, struct conf_pos, const char *fmt, ...);
 /* -- what was read -- */
 
 enum queue_mode { QUEUE_SHARED, QUEUE_SHARED_SINGLE, QUEUE_SINGLE, QUEUE_DIVIDED, QUEUE_DIVIDED_BORROW };
-enum scheduler { SCHED_NONE, SCHED_DEADLINE };
+enum scheduler { SCHEDULER_NONE, SCHEDULER_DEADLINE };	/* SCHED_DEADLINE is sched.h's */
 
 struct conf_disk {
 	struct list link;
