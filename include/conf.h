@@ -29,9 +29,9 @@ enum conf_type {
 	CONF_TIME,		/* uint64_t ns: us ms s m; a bare 0 */
 	CONF_TEXT,		/* char *, owned by the conf */
 	CONF_WORD,		/* int: index into words */
-	CONF_WORDS,		/* struct conf_words: a list of words, in order of preference */
+	CONF_WORDS,		/* struct conf_words: a list of words, or one, in order of preference */
 	CONF_TEXTS,		/* struct conf_texts: a list of texts, or one text */
-	CONF_UINTS,		/* struct conf_uints: a list of numbers */
+	CONF_UINTS,		/* struct conf_uints: a list of numbers, or one */
 	CONF_CUSTOM,		/* parse() below reads the node */
 	CONF_MAP,		/* void *: a map of its own, the struct that its rows fill; defaults when absent */
 };
