@@ -53,6 +53,6 @@ struct iscsi_params {
 
 void params_default(struct iscsi_params *);
 
-extern const struct conf_key iscsi_target_keys[];	/* fill struct iscsi_target_conf; keys.c */
+extern const struct conf_key iscsi_target_keys[];	/* fill struct iscsi_target_conf */
 
 #endif
