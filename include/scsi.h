@@ -1,4 +1,4 @@
-/* Names of SAM-5, SPC-4 and SBC-4 that both sides of the seam use. */
+/* Names of SAM-5, SPC-4 and SBC-3 that both sides of the seam use. */
 #ifndef SCSI_H
 #define SCSI_H
 
@@ -18,6 +18,62 @@ enum scsi_status {			/* SAM-5 5.3.1 */
 enum scsi_attr { SCSI_SIMPLE, SCSI_ORDERED, SCSI_HEAD_OF_QUEUE, SCSI_ACA };	/* SAM-5 8.6 */
 
 enum { SCSI_CDB_MAX = 32, SCSI_SENSE_MAX = 96 };
+
+enum scsi_opcode {			/* SPC-4 and SBC-3 */
+	OP_TEST_UNIT_READY = 0x00,
+	OP_REQUEST_SENSE = 0x03,
+	OP_READ_6 = 0x08,
+	OP_WRITE_6 = 0x0a,
+	OP_INQUIRY = 0x12,
+	OP_MODE_SENSE_6 = 0x1a,
+	OP_START_STOP_UNIT = 0x1b,
+	OP_PREVENT_ALLOW = 0x1e,
+	OP_READ_CAPACITY_10 = 0x25,
+	OP_READ_10 = 0x28,
+	OP_WRITE_10 = 0x2a,
+	OP_WRITE_VERIFY_10 = 0x2e,
+	OP_VERIFY_10 = 0x2f,
+	OP_SYNC_CACHE_10 = 0x35,
+	OP_WRITE_SAME_10 = 0x41,
+	OP_UNMAP = 0x42,
+	OP_MODE_SENSE_10 = 0x5a,
+	OP_READ_16 = 0x88,
+	OP_WRITE_16 = 0x8a,
+	OP_WRITE_VERIFY_16 = 0x8e,
+	OP_VERIFY_16 = 0x8f,
+	OP_SYNC_CACHE_16 = 0x91,
+	OP_WRITE_SAME_16 = 0x93,
+	OP_SERVICE_IN_16 = 0x9e,	/* with SA_READ_CAPACITY_16 */
+	OP_REPORT_LUNS = 0xa0,
+	OP_MAINTENANCE_IN = 0xa3,	/* with SA_REPORT_OPCODES, SA_REPORT_TMFS */
+	OP_READ_12 = 0xa8,
+	OP_WRITE_12 = 0xaa,
+	OP_WRITE_VERIFY_12 = 0xae,
+	OP_VERIFY_12 = 0xaf,
+};
+
+enum {					/* service actions */
+	SA_READ_CAPACITY_16 = 0x10,
+	SA_REPORT_OPCODES = 0x0c,
+	SA_REPORT_TMFS = 0x0d,
+};
+
+enum scsi_key {				/* SPC-4 4.5.6 */
+	KEY_NO_SENSE = 0x0,
+	KEY_NOT_READY = 0x2,
+	KEY_MEDIUM_ERROR = 0x3,
+	KEY_HARDWARE_ERROR = 0x4,
+	KEY_ILLEGAL_REQUEST = 0x5,
+	KEY_UNIT_ATTENTION = 0x6,
+	KEY_DATA_PROTECT = 0x7,
+	KEY_ABORTED_COMMAND = 0xb,
+	KEY_MISCOMPARE = 0xe,
+};
+
+enum {					/* SPC-4 7.6.1, protocol identifiers */
+	PROTOCOL_SRP = 4,
+	PROTOCOL_ISCSI = 5,
+};
 
 /*
  * An 8-byte LUN (SAM-5 4.7) as a number 0 to 16383, for the peripheral

@@ -61,6 +61,7 @@ enum {					/* cmd->flags */
 	CMD_ABORTED = 1 << 1,		/* a TMF or the nexus' end hit it; finishes into nothing */
 	CMD_IN_DISK = 1 << 2,		/* given to the bridge, not back yet */
 	CMD_WANT_DATA = 1 << 3,		/* between want_data and scsi_data_ready */
+	CMD_PARKED = 1 << 4,		/* waits for an orphan write: hba/scsi/fence.c */
 };
 
 /*
@@ -103,6 +104,10 @@ struct scsi_cmd {
 	struct list task;		/* in nexus->tasks */
 	struct list fence;		/* waiting for an orphan write; see hba/scsi/fence.c */
 	uint64_t start_ns;
+	uint64_t abort_id;		/* with CMD_ABORTED: the first task management function that hit it */
+	uint64_t asked;			/* bytes the CDB asks for, whatever the EDTL */
+	struct iovec tmp[2];		/* pool memory of the command family; put before `done` */
+	int8_t ntmp;
 	uint64_t lba;			/* scratch of the command family */
 	uint32_t blocks;
 	uint32_t step;

@@ -8,6 +8,7 @@
 #include "reactor.h"
 
 struct nexus;
+struct lu;
 
 enum tmf_fn {
 	TMF_ABORT_TASK,
@@ -45,12 +46,15 @@ struct scsi_tmf {
 	uint64_t tag;			/* for ABORT TASK and QUERY TASK */
 	/* answer */
 	uint8_t response;		/* enum tmf_response */
+	uint8_t info[3];		/* SAM-5 7.1 additional response information: QUERY ASYNC EVENT */
 	/* the device server's own */
-	struct list link;
+	struct list link;		/* in nexus->tmfs */
+	struct list all;		/* in the list of all that wait */
 	struct timer timer;
 	struct msg msg;
-	uint32_t waiting;
-	void *priv;
+	struct lu *lu;
+	uint64_t id;			/* in order of arrival, over all reactors */
+	uint64_t todo, hit, clear;	/* bit per reactor: concerned, has marked its commands, has none left */
 };
 
 #define TMF_WAIT_NS 5000000000u

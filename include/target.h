@@ -45,8 +45,9 @@ struct nexus {
 	uint8_t isid[6];
 	bool closed;			/* nexus_logout was called */
 	uint32_t depth;			/* commands it may have outstanding: the window a transport grants */
-	struct list tasks;		/* scsi_cmd.task, in order of arrival */
-	uint32_t ntasks;
+	struct list tasks;		/* scsi_cmd.task, in order of arrival, but for those aborted in a disk */
+	uint32_t ntasks;		/* from scsi_submit to `done`, those too */
+	uint32_t refs;			/* commands not yet released, functions not yet answered, the login */
 	struct list tmfs;
 	struct list link;		/* in target's list, under its lock */
 	struct nexus_lun **luns;	/* by LUN number, nluns entries, NULL: not mapped */
