@@ -104,6 +104,7 @@ void poller_del(struct poller *);
 /* -- load, for spreading connections -- any thread */
 
 void reactor_load_add(struct reactor *, int n);	/* connections owned */
+unsigned reactor_load(const struct reactor *);
 struct reactor *reactor_least_loaded(void);
 
 /* -- life: daemon/main.c and tests -- main thread */
