@@ -48,6 +48,11 @@ enum bridge_verdict {
 enum bridge_verdict bridge_submit(struct bridge_req *);
 /* The same, but never waits: BRIDGE_WOULD_WAIT when it cannot start now. For data that is only borrowed. */
 enum bridge_verdict bridge_try(struct bridge_req *);
+/*
+ * For error handling only: on one of a few tags that stand beside every limit
+ * and freeze. BRIDGE_WOULD_WAIT when those are out too. On the home reactor.
+ */
+enum bridge_verdict bridge_urgent(struct bridge_req *);
 
 enum bridge_cancel {
 	BRIDGE_CANCELLED,	/* was waiting: taken out, held nothing; done is not called */
