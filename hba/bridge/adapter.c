@@ -1,0 +1,203 @@
+/* The configured adapters: their hosts and disks, brought up and down. */
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf.h"
+#include "log.h"
+#include "host.h"
+#include "adapter.h"
+
+/* Changes only in adapters_open and adapters_close. */
+static struct list disks = LIST_INIT(disks);
+
+struct disk *
+adapter_disk_next(struct disk *d)
+{
+	struct list *next = d ? container_of(d, struct adapter_disk, disk)->link.next : disks.next;
+
+	return next == &disks ? NULL : &list_entry(next, struct adapter_disk, link)->disk;
+}
+
+struct disk *
+disk_find(const char *name)
+{
+	for (struct disk *d = adapter_disk_next(NULL); d; d = adapter_disk_next(d))
+		if (strcmp(d->name, name) == 0)
+			return d;
+	return NULL;
+}
+
+/* One disk's hardware queue on the reactor this runs on. */
+struct queue_call {
+	struct disk *disk;
+	struct reactor *reactor;
+	int err;
+};
+
+static void
+queue_open(void *arg)
+{
+	struct queue_call *call = arg;
+
+	call->err = call->disk->driver->queue_open(call->disk, call->reactor);
+}
+
+static void
+queue_close(void *arg)
+{
+	struct queue_call *call = arg;
+
+	call->disk->driver->queue_close(call->disk, call->reactor);
+}
+
+/* On the first n reactors. */
+static void
+queues_close(struct disk *d, unsigned n)
+{
+	struct queue_call call = { .disk = d };
+
+	if (!d->driver->queue_close)
+		return;
+	while (n-- > 0) {
+		call.reactor = reactor_get(n);
+		reactor_call(call.reactor, queue_close, &call);
+	}
+}
+
+static int
+queues_open(struct disk *d)
+{
+	struct queue_call call = { .disk = d };
+
+	if (!d->driver->queue_open)
+		return 0;
+	for (unsigned i = 0; i < reactor_count(); i++) {
+		call.reactor = reactor_get(i);
+		reactor_call(call.reactor, queue_open, &call);
+		if (call.err) {
+			log_err("disk %s: no queue on reactor %u: %s", d->name, i,
+			    strerror(-call.err));
+			queues_close(d, i);
+			return call.err;
+		}
+	}
+	return 0;
+}
+
+static void
+disk_open(struct disk *d)
+{
+	d->block_size = d->phys_size = d->conf->block_size;
+	if (d->driver->open(d)) {
+		log_err("disk %s: stays offline", d->name);
+		return;
+	}
+	assert(d->size > 0 && d->size % d->block_size == 0);
+	if (queues_open(d)) {
+		if (d->driver->close)
+			d->driver->close(d);
+		log_err("disk %s: stays offline", d->name);
+		return;
+	}
+	if (d->conf->read_only)
+		d->caps |= DISK_CAP_READ_ONLY;
+	d->phys_size = MAX(d->phys_size, d->block_size);
+	d->online = true;
+	log_info("disk %s: %s, %llu MiB in blocks of %u", d->name, d->driver->name,
+	    (unsigned long long)(d->size >> 20), d->block_size);
+}
+
+static void
+disk_close(struct disk *d)
+{
+	struct adapter_disk *ad = container_of(d, struct adapter_disk, disk);
+
+	if (d->online) {
+		queues_close(d, reactor_count());
+		if (d->driver->close)
+			d->driver->close(d);
+	}
+	list_del(&ad->link);
+	free(ad);
+}
+
+static int
+disk_add(struct bridge_host *h, const struct conf_adapter *conf, const struct conf_disk *cd)
+{
+	struct adapter_disk *ad = calloc(1, sizeof(*ad));
+	char target[32];
+
+	if (!ad)
+		return -ENOMEM;
+	snprintf(target, sizeof(target), "%u:%u", cd->channel, cd->id);
+	ad->disk.node = host_add_lun(h, cd->name, cd->depth ? cd->depth : conf->lun_depth, target,
+	    conf->target_depth);
+	if (ad->disk.node < 0) {
+		free(ad);
+		return -ENOMEM;
+	}
+	ad->disk.name = cd->name;
+	ad->disk.driver = cd->driver;
+	ad->disk.conf = cd;
+	ad->disk.host = h;
+	list_add_tail(&disks, &ad->link);
+	disk_open(&ad->disk);
+	return 0;
+}
+
+static int
+adapter_open(const struct conf_adapter *conf)
+{
+	struct bridge_host *h = host_new(conf->name, conf->can_queue, conf->max_waiters);
+	const struct conf_disk *cd;
+	int err;
+
+	if (!h)
+		return -ENOMEM;
+	list_for_each(cd, &conf->disks, link) {
+		err = disk_add(h, conf, cd);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int
+adapters_open(const struct conf *conf)
+{
+	const struct conf_adapter *ca;
+	int err;
+
+	list_for_each(ca, &conf->adapters, link) {
+		err = adapter_open(ca);
+		if (err) {
+			log_err("adapter %s: %s", ca->name, strerror(-err));
+			adapters_close();
+			return err;
+		}
+	}
+	return 0;
+}
+
+static void
+nothing(void *arg)
+{
+}
+
+void
+adapters_close(void)
+{
+	struct disk *d;
+	struct bridge_host *h;
+
+	while ((d = adapter_disk_next(NULL)))
+		disk_close(d);
+	/* A kick may still be on its way to a reactor. */
+	for (unsigned i = 0; i < reactor_count(); i++)
+		reactor_call(reactor_get(i), nothing, NULL);
+	while ((h = bridge_host_next(NULL)))
+		host_free(h);
+}
