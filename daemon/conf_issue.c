@@ -150,16 +150,17 @@ const char *
 conf_nearest(const char *text, const char *const *words, size_t n)
 {
 	const char *best = NULL;
-	size_t len = strlen(text), i;
+	size_t len = strlen(text), wlen, i;
 	/* A third of the letters may be wrong: more than that is another word. */
 	unsigned least = MAX(len / 3, 1) + 1, d;
 
 	if (len > WORD_MAX)
 		return NULL;
 	for (i = 0; i < n; i++) {
-		if (strlen(words[i]) > WORD_MAX)
+		wlen = strlen(words[i]);
+		if (wlen > WORD_MAX || wlen >= len + least || len >= wlen + least)
 			continue;
-		d = distance(text, len, words[i], strlen(words[i]));
+		d = distance(text, len, words[i], wlen);
 		if (d < least) {
 			least = d;
 			best = words[i];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HINTS_MAX = 256 };		/* names that a missing one is compared with */
+
 static const char *const kind_text[NAME_KINDS] = {
 	[NAME_ADAPTER] = "adapter", [NAME_DISK] = "disk", [NAME_ADDRESS] = "address",
 	[NAME_SERIAL] = "serial", [NAME_PORTAL] = "portal", [NAME_AUTH] = "auth",
@@ -95,15 +97,13 @@ static void
 ref_missing(struct conf_load *l, const struct conf_ref *r)
 {
 	const struct conf_names *t = &l->names[r->kind];
-	const char *near, *word;
+	const char *words[HINTS_MAX] = { NULL }, *near;
 	char text[256], hint[256];
-	size_t i;
+	size_t n;
 
-	/* The nearest of all: one at a time, there is no array of bare names. */
-	for (near = NULL, i = 0; i < t->n && !near; i++) {
-		word = t->v[i].name;
-		near = conf_nearest(r->name, &word, 1);
-	}
+	for (n = 0; n < t->n && n < HINTS_MAX; n++)
+		words[n] = t->v[n].name;
+	near = conf_nearest(r->name, words, n);
 	conf_error(l, r->pos, "there is no %s %s%s%s%s", kind_text[r->kind],
 	    conf_quote(r->name, text, sizeof(text)), near ? " (did you mean " : "",
 	    near ? conf_quote(near, hint, sizeof(hint)) : "", near ? "?)" : "");
