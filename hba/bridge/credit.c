@@ -16,8 +16,7 @@ credit_give(struct bridge_host *h, struct bridge_req *req)
 	f = req->flow;
 	for (int i = 0; i < LEVELS; i++) {
 		f->node[i]->in_flight--;
-		if (i != AT_HOST && !list_empty(&f->node[i]->ring))
-			wait_touch(h, f->node[i]);
+		wait_touch(h, f->node[i]);
 	}
 	return true;
 }

@@ -25,8 +25,7 @@ bridge_stats(struct bridge_host *h, struct bridge_node_stats *s, unsigned max)
 static void
 node_changed(struct bridge_host *h, struct bridge_node *n)
 {
-	if (n != &h->node)
-		wait_touch(h, n);
+	wait_touch(h, n);
 	admit_kick(h);
 }
 

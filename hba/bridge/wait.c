@@ -8,7 +8,7 @@
 void
 wait_touch(struct bridge_host *h, struct bridge_node *n)
 {
-	if (list_empty(&n->dirty))
+	if (n->level != AT_HOST && !list_empty(&n->ring) && list_empty(&n->dirty))
 		list_add_tail(&h->dirty, &n->dirty);
 }
 
@@ -39,7 +39,7 @@ flow_park(struct bridge_flow *f, int at)
 	for (int i = 0; i < at; i++)
 		if (has_passed(i, at))
 			f->node[i]->outer++;
-	if (at != AT_HOST && node_ready(n))
+	if (node_ready(n))
 		wait_touch(f->host, n);
 }
 
@@ -56,8 +56,7 @@ flow_unpark(struct bridge_flow *f)
 	for (int i = 0; i < at; i++)
 		if (has_passed(i, at)) {
 			f->node[i]->outer--;
-			if (!list_empty(&f->node[i]->ring))
-				wait_touch(f->host, f->node[i]);
+			wait_touch(f->host, f->node[i]);
 		}
 }
 

@@ -12,7 +12,7 @@ void wait_add(struct bridge_flow *, struct bridge_req *);
 /* Takes a waiting request out: it held nothing. */
 void wait_del(struct bridge_req *);
 
-/* Something changed at this node (room, limit, thaw): its ring will be looked at. */
+/* Something changed at this node (room, limit, thaw): its ring, if any, will be looked at. */
 void wait_touch(struct bridge_host *, struct bridge_node *);
 
 /*
