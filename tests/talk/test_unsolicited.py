@@ -138,7 +138,7 @@ def first_burst_short(d):
     for blocks in (16, 64):
         g = Guard(d, YES)
         data = S.pattern(0, blocks, 5)
-        t = g.s.start(S.write16(16, blocks)[:10] + S.write16(16, blocks)[10:], write=data, imm=0, final=False)
+        t = g.s.start(S.write16(16, blocks), write=data, imm=0, final=False)
         g.s.data_out(t, P.NO_TAG, 0, data[:512])
         g.s.wait(t)
         if t.status == S.GOOD:
