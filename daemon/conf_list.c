@@ -84,13 +84,15 @@ conf_uints(struct conf_load *l, const struct conf_key *k, const struct conf_node
 	i = items(l, k, n, &count);
 	out->n = 0;
 	out->v = arena_get(l->keep, count * sizeof(*out->v));
-	if (!out->v) {
+	out->pos = arena_get(l->keep, count * sizeof(*out->pos));
+	if (!out->v || !out->pos) {
 		conf_no_memory(l);
 		return -ENOMEM;
 	}
 	for (; i; i = next(n, i)) {
-		if (conf_uint(l, k, i, &out->v[out->n]) == 0)
-			out->n++;
+		if (conf_uint(l, k, i, &out->v[out->n]))
+			continue;
+		out->pos[out->n++] = i->pos;
 	}
 	return l->nerrors == before ? 0 : -EINVAL;
 }

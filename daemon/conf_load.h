@@ -67,6 +67,7 @@ enum conf_name_kind {
 
 struct conf_name {
 	const char *name;
+	const void *scope;		/* names of different scopes do not meet; NULL: the whole conf */
 	struct conf_pos pos;
 	size_t nr;
 	void *object;
@@ -75,6 +76,13 @@ struct conf_name {
 struct conf_names {
 	struct conf_name *v;
 	size_t n, cap;
+};
+
+/* An address that a portal listens on. */
+struct conf_listener {
+	struct sockaddr_storage addr;
+	const struct transport *transport;
+	struct conf_pos pos;
 };
 
 /* A mention of a name that may be defined further down. */
@@ -102,7 +110,8 @@ struct conf_load {
 	struct conf_names names[NAME_KINDS];
 	struct conf_ref *refs;
 	size_t nrefs, refs_cap;
-	size_t nlisten;
+	struct conf_listener *listeners;
+	size_t nlisteners, listeners_cap;
 };
 
 /*
@@ -174,14 +183,17 @@ struct conf_rows {
 /* what: the key whose map it is. Keys that are absent get their fallback. */
 int conf_map(struct conf_load *, const struct conf_node *, const char *what,
     const struct conf_rows *, size_t nrows);
+/* The same, for a map that cannot be known whole, its driver being unknown: other keys are left alone. */
+int conf_map_known(struct conf_load *, const struct conf_node *, const char *what,
+    const struct conf_rows *, size_t nrows);
 /* The struct that a driver's or a transport's rows fill, zeroed. NULL: no memory. */
-void *conf_opts(struct conf_load *, uint32_t size);
+void *conf_opts(struct conf_load *, size_t size);
 
 /* -- conf_name.c -- */
 
 /* Registers the name under which object may be found. The name lives as long as the load. */
-void conf_name_add(struct conf_load *, enum conf_name_kind, const char *name, struct conf_pos,
-    void *object);
+void conf_name_add(struct conf_load *, enum conf_name_kind, const void *scope, const char *name,
+    struct conf_pos, void *object);
 /* The same for names that people type: letters, digits and . _ - only. */
 void conf_name_own(struct conf_load *, enum conf_name_kind, const char *name, struct conf_pos,
     void *object);
@@ -203,5 +215,10 @@ int conf_adapters(struct conf_load *, const struct conf_node *, void *);
 int conf_portals(struct conf_load *, const struct conf_node *, void *);
 int conf_auths(struct conf_load *, const struct conf_node *, void *);
 int conf_targets(struct conf_load *, const struct conf_node *, void *);
+/* Of a target, which out points to. */
+int conf_luns(struct conf_load *, const struct conf_node *, void *out);
+int conf_rules(struct conf_load *, const struct conf_node *, void *out);
+/* Do the rules speak of LUNs that are there? */
+void conf_rules_check(struct conf_load *, const struct conf_target *);
 
 #endif

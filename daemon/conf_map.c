@@ -57,13 +57,15 @@ unknown_key(struct conf_load *l, const struct conf_node *n, const char *what,
 
 static void
 pair_read(struct conf_load *l, const struct conf_node *n, const char *what,
-    const struct conf_rows *rows, size_t nrows)
+    const struct conf_rows *rows, size_t nrows, bool strict)
 {
 	void *base = NULL;
 	const struct conf_key *k = row_find(rows, nrows, n->key, &base);
 
-	if (!k)
+	if (!k && strict)
 		unknown_key(l, n, what, rows, nrows);
+	else if (!k)
+		return;
 	else if (k->flags & CONF_LATER)
 		conf_error(l, n->key_pos, "%s is not supported yet", k->name);
 	else
@@ -112,9 +114,9 @@ absent(struct conf_load *l, const struct conf_node *map, const char *what, const
 		conf_value(l, k, &empty, out);
 }
 
-int
-conf_map(struct conf_load *l, const struct conf_node *map, const char *what,
-    const struct conf_rows *rows, size_t nrows)
+static int
+map_read(struct conf_load *l, const struct conf_node *map, const char *what,
+    const struct conf_rows *rows, size_t nrows, bool strict)
 {
 	size_t before = l->nerrors, i;
 	const struct conf_node *n;
@@ -123,7 +125,7 @@ conf_map(struct conf_load *l, const struct conf_node *map, const char *what,
 	if (!conf_want(l, map, NODE_MAP, what))
 		return -EINVAL;
 	for (n = map->first; n; n = n->next)
-		pair_read(l, n, what, rows, nrows);
+		pair_read(l, n, what, rows, nrows, strict);
 	for (i = 0; i < nrows; i++) {
 		for (k = rows[i].keys; k && k->name; k++) {
 			if (!conf_node_get(map, k->name))
@@ -133,10 +135,24 @@ conf_map(struct conf_load *l, const struct conf_node *map, const char *what,
 	return l->nerrors == before ? 0 : -EINVAL;
 }
 
-void *
-conf_opts(struct conf_load *l, uint32_t size)
+int
+conf_map(struct conf_load *l, const struct conf_node *map, const char *what,
+    const struct conf_rows *rows, size_t nrows)
 {
-	void *p = arena_get(l->keep, MAX(size, 1u));
+	return map_read(l, map, what, rows, nrows, true);
+}
+
+int
+conf_map_known(struct conf_load *l, const struct conf_node *map, const char *what,
+    const struct conf_rows *rows, size_t nrows)
+{
+	return map_read(l, map, what, rows, nrows, false);
+}
+
+void *
+conf_opts(struct conf_load *l, size_t size)
+{
+	void *p = arena_get(l->keep, size);
 
 	if (!p)
 		conf_no_memory(l);

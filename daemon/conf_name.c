@@ -13,8 +13,8 @@ static const char *const kind_text[NAME_KINDS] = {
 };
 
 void
-conf_name_add(struct conf_load *l, enum conf_name_kind kind, const char *name, struct conf_pos pos,
-    void *object)
+conf_name_add(struct conf_load *l, enum conf_name_kind kind, const void *scope, const char *name,
+    struct conf_pos pos, void *object)
 {
 	struct conf_names *t = &l->names[kind];
 	struct conf_name *v = arena_grow(l->scratch, t->v, t->n, &t->cap, sizeof(*v));
@@ -24,7 +24,7 @@ conf_name_add(struct conf_load *l, enum conf_name_kind kind, const char *name, s
 		return;
 	}
 	t->v = v;
-	v[t->n] = (struct conf_name){ name, pos, t->n, object };
+	v[t->n] = (struct conf_name){ name, scope, pos, t->n, object };
 	t->n++;
 }
 
@@ -39,7 +39,7 @@ conf_name_own(struct conf_load *l, enum conf_name_kind kind, const char *name, s
 	if (name[strspn(name, letters)])
 		conf_error(l, pos, "name: %s may hold letters, digits and . _ - only",
 		    conf_quote(name, text, sizeof(text)));
-	conf_name_add(l, kind, name, pos, object);
+	conf_name_add(l, kind, NULL, name, pos, object);
 }
 
 void
@@ -64,6 +64,8 @@ name_order(const void *pa, const void *pb)
 
 	if (c)
 		return c;
+	if (a->scope != b->scope)
+		return (uintptr_t)a->scope < (uintptr_t)b->scope ? -1 : 1;
 	return a->nr < b->nr ? -1 : a->nr > b->nr;
 }
 
@@ -78,7 +80,7 @@ doubles_check(struct conf_load *l, enum conf_name_kind kind)
 	if (t->n)
 		qsort(t->v, t->n, sizeof(*t->v), name_order);
 	for (i = 1; i < t->n; i++) {
-		if (strcmp(first->name, t->v[i].name) != 0)
+		if (strcmp(first->name, t->v[i].name) != 0 || first->scope != t->v[i].scope)
 			first = &t->v[i];
 		else
 			conf_error(l, t->v[i].pos, "%s %s is used twice, first at %s", kind_text[kind],

@@ -38,7 +38,7 @@ enum conf_type {
 
 struct conf_words { int n; int v[16]; };
 struct conf_texts { int n; char **v; struct conf_pos *pos; };
-struct conf_uints { int n; uint32_t *v; };
+struct conf_uints { int n; uint32_t *v; struct conf_pos *pos; };
 
 enum {				/* conf_key.flags */
 	CONF_REQUIRED = 1 << 0,

@@ -1,0 +1,133 @@
+/* `initiators:` of a target: who may log in, and what each may use. */
+#include "conf_load.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "util.h"
+
+static int address_parse(struct conf_load *, const struct conf_node *, void *);
+static int match_parse(struct conf_load *, const struct conf_node *, void *);
+
+#define AT(f) .offset = offsetof(struct conf_rule, f)
+static const struct conf_key rule_keys[] = {
+	{ "match", CONF_CUSTOM, AT(match), .parse = match_parse,
+	    .help = "initiator name; * and ? stand for any letters" },
+	{ "address", CONF_CUSTOM, .parse = address_parse, .help = "address or address/bits" },
+	{ "srp", CONF_TEXT, CONF_LATER, .help = "SRP port of the initiator" },
+	{ "luns", CONF_UINTS, AT(luns), .min = 0, .max = 16383,
+	    .help = "the LUNs it sees; absent: all" },
+	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
+	{ "depth", CONF_UINT, AT(depth), .min = 1, .max = 65535,
+	    .help = "commands of this initiator; absent: no limit of its own" },
+	{ "share", CONF_UINT, AT(share), .min = 1, .max = 255, .fallback = "1",
+	    .help = "weight when initiators compete" },
+	{ .name = NULL }
+};
+#undef AT
+
+/* Initiator names are compared in lower case. */
+static int
+match_parse(struct conf_load *l, const struct conf_node *n, void *out)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-.:*?";
+	static const struct conf_key key = { .name = "match", .min = 1, .max = 223 };
+	char *match, *p, text[256];
+
+	if (conf_text(l, &key, n, &match))
+		return -EINVAL;
+	for (p = match; *p; p++) {
+		if (*p >= 'A' && *p <= 'Z')
+			*p += 'a' - 'A';
+	}
+	if (match[strspn(match, letters)]) {
+		conf_error(l, n->pos, "match: %s has a letter that no initiator name has",
+		    conf_quote(n->text, text, sizeof(text)));
+		return -EINVAL;
+	}
+	*(char **)out = match;
+	return 0;
+}
+
+/* out is the rule. */
+static int
+address_parse(struct conf_load *l, const struct conf_node *n, void *out)
+{
+	static const struct conf_key key = { .name = "address" };
+	struct conf_rule *rule = out;
+	const char *wrong;
+	char *address, text[256];
+
+	if (conf_text(l, &key, n, &address))
+		return -EINVAL;
+	wrong = conf_prefix(address, &rule->address, &rule->prefix);
+	if (wrong) {
+		conf_error(l, n->pos, "address: %s %s", conf_quote(address, text, sizeof(text)),
+		    wrong);
+		return -EINVAL;
+	}
+	rule->has_address = true;
+	return 0;
+}
+
+int
+conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
+{
+	struct conf_rows rows = { rule_keys, NULL };
+	struct conf_target *t = out;
+	const struct conf_node *n;
+	struct conf_rule *r;
+
+	if (!conf_want(l, list, NODE_LIST, "initiators"))
+		return -EINVAL;
+	if (!list->n) {
+		conf_error(l, list->pos, "initiators: an empty list lets nobody in; "
+		    "without the key everyone who authenticates may come");
+		return -EINVAL;
+	}
+	t->rules = conf_opts(l, list->n * sizeof(*t->rules));
+	if (!t->rules)
+		return -ENOMEM;
+	for (n = list->first; n; n = n->next) {
+		rows.base = r = &t->rules[t->nrules];
+		r->pos = n->pos;
+		if (conf_map(l, n, "an initiator", &rows, 1))
+			continue;
+		if (!r->match && !r->has_address)
+			conf_error(l, n->pos, "an initiator: match or address is missing");
+		t->nrules++;
+	}
+	return 0;
+}
+
+static bool
+lun_exists(const struct conf_target *t, uint32_t lun)
+{
+	int low = 0, high = t->nluns, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (t->luns[mid].lun < lun)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->nluns && t->luns[low].lun == lun;
+}
+
+void
+conf_rules_check(struct conf_load *l, const struct conf_target *t)
+{
+	const struct conf_rule *r;
+	int i, j;
+
+	for (i = 0; i < t->nrules; i++) {
+		r = &t->rules[i];
+		for (j = 0; j < r->luns.n; j++) {
+			if (!lun_exists(t, r->luns.v[j]))
+				conf_error(l, r->luns.pos[j], "luns: the target has no LUN %u",
+				    r->luns.v[j]);
+		}
+	}
+}
