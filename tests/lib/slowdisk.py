@@ -31,7 +31,8 @@ class SlowDisk:
     """
     path: a file of `size` bytes. hold(kind) parks requests of a kind ('read',
     'write', 'sync') until release(); fail(kind, errno, first, last) answers an
-    error for a byte range; log lists what was done, in order.
+    error for a byte range; log lists what was done, in order. A parked request
+    can be interrupted (its process ends) only when `interruptible` is set.
     """
 
     def __init__(self, size=16 << 20):
@@ -43,6 +44,7 @@ class SlowDisk:
         self.data = bytearray(size)
         self.held, self.errors, self.parked, self.log = {}, [], [], []
         self.lock = threading.Lock()
+        self.interruptible = False
         self.dir = tempfile.mkdtemp(prefix='fuse', dir=os.environ.get('TMPDIR'))
         self.path = os.path.join(self.dir, 'disk')
         self.fd = os.open('/dev/fuse', os.O_RDWR | os.O_CLOEXEC)
@@ -138,10 +140,20 @@ class SlowDisk:
         elif op == STATFS:
             self._answer(unique, struct.pack('<QQQQQIIII', 1 << 20, 1 << 20, 1 << 20, 9, 9, 4096, 255, 4096, 0)
                          + bytes(24))
+        elif op == INTERRUPT:
+            self._interrupt(*struct.unpack_from('<Q', body))
         elif op in (RELEASE, RELEASEDIR, READDIR):
             self._answer(unique)
-        elif op not in (FORGET, BATCH_FORGET, INTERRUPT):
+        elif op not in (FORGET, BATCH_FORGET):
             self._answer(unique, error=errno.ENOSYS)
+
+    def _interrupt(self, unique):
+        with self.lock:
+            hit = [r for r in self.parked if r[1] == unique and self.interruptible]
+            for r in hit:
+                self.parked.remove(r)
+        for r in hit:
+            self._answer(unique, error=errno.EINTR)
 
     def _io(self, op, unique, body):
         kind = {READ: 'read', WRITE: 'write'}.get(op, 'sync')
