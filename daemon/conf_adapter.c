@@ -16,6 +16,11 @@ static const char *const queue_modes[] = {
 static const char *const schedulers[] = {
 	[SCHEDULER_NONE] = "none", [SCHEDULER_DEADLINE] = "deadline", NULL
 };
+enum {
+	LUN_LAST = 16383,
+	LUN_UNKNOWN = UINT16_MAX,	/* the address could not be read: it meets no other */
+};
+
 /* Drivers of the design that may not be built in. */
 static const char *const planned[] = { "sg", "iscsi", "rbd", "sim", "fault" };
 
@@ -94,13 +99,14 @@ address_parse(struct conf_load *l, const struct conf_node *n, void *out)
 	unsigned channel, id, lun;
 	char *text, back[24], quoted[256];
 
+	d->lun = LUN_UNKNOWN;
 	if (conf_text(l, &key, n, &text))
 		return -EINVAL;
 	/* Printed again it must be the same: no signs, blanks, leading zeros. */
 	if (sscanf(text, "%5u:%5u:%5u", &channel, &id, &lun) == 3) {
 		snprintf(back, sizeof(back), "%u:%u:%u", channel, id, lun);
 		if (strcmp(back, text) == 0 && channel <= UINT16_MAX && id <= UINT16_MAX &&
-		    lun < 16384) {
+		    lun <= LUN_LAST) {
 			d->channel = channel;
 			d->id = id;
 			d->lun = lun;
@@ -158,7 +164,8 @@ disk_names(struct conf_load *l, const struct conf_node *map, struct conf_disk *d
 	if (!n)
 		d->id = (uint16_t)nr;
 	sprintf(address, "%hu:%hu:%hu", d->channel, d->id, d->lun);
-	conf_name_add(l, NAME_ADDRESS, d->adapter, address, n ? n->pos : d->pos, d);
+	if (d->lun != LUN_UNKNOWN)
+		conf_name_add(l, NAME_ADDRESS, d->adapter, address, n ? n->pos : d->pos, d);
 	if (d->name)
 		conf_name_own(l, NAME_DISK, d->name, conf_node_get(map, "name")->pos, d);
 	if (!d->serial)

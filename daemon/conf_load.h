@@ -12,11 +12,13 @@
 enum {
 	CONF_FILE_MAX = 16 * 1024 * 1024,	/* bytes of one file */
 	CONF_NODES_MAX = 1000000,		/* values, over all files */
+	CONF_KEYS_MAX = 4096,			/* of one map */
 	CONF_DEPTH_MAX = 32,			/* lists and maps inside each other */
 	CONF_FILES_MAX = 1000,
 	CONF_INCLUDE_MAX = 8,			/* includes inside each other */
 	CONF_ISSUES_MAX = 10000,		/* printed; what is above is counted */
 	CONF_LISTEN_MAX = 1024,			/* listening addresses, over all portals */
+	CONF_PORTALS_MAX = 1024,		/* of one target */
 };
 
 /* -- the tree: what the YAML parser saw, lives as long as the load -- */
@@ -31,6 +33,7 @@ enum conf_kind {
 struct conf_node {
 	uint8_t kind;
 	bool quoted;			/* a scalar in quotes or a block: text, whatever it looks like */
+	bool full;			/* a map to which no more keys are added: said so */
 	struct conf_pos pos;
 	const char *text;		/* of a scalar */
 	size_t n;			/* items of a list, pairs of a map */

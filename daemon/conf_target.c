@@ -77,6 +77,11 @@ portals_refer(struct conf_load *l, struct conf_target *t, const struct conf_text
 	char text[256];
 	int i, j;
 
+	if (names->n > CONF_PORTALS_MAX) {
+		conf_error(l, names->pos[CONF_PORTALS_MAX], "portals: more than %d",
+		    CONF_PORTALS_MAX);
+		return;
+	}
 	t->portals = conf_opts(l, names->n * sizeof(*t->portals));
 	if (!t->portals)
 		return;

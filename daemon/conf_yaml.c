@@ -102,6 +102,18 @@ conf_node_add(struct conf_node *parent, struct conf_node *child)
 	parent->n++;
 }
 
+/* Looking a key up is linear: a map is not to have more than a person could write. */
+static void
+node_attach(struct reader *r, struct conf_node *parent, struct conf_node *n)
+{
+	if (parent->kind != NODE_MAP || parent->n < CONF_KEYS_MAX) {
+		conf_node_add(parent, n);
+	} else if (!parent->full) {
+		conf_error(r->load, n->key_pos, "more than %d keys in a map", CONF_KEYS_MAX);
+		parent->full = true;
+	}
+}
+
 /* A new node in its place: root, item, or value of the key that waits. */
 static struct conf_node *
 node_new(struct reader *r, enum conf_kind kind, yaml_mark_t mark)
@@ -123,12 +135,10 @@ node_new(struct reader *r, enum conf_kind kind, yaml_mark_t mark)
 	n->pos = mark_pos(r, mark);
 	if (!parent) {
 		r->root = n;
-	} else if (r->in_key) {
-		/* Belongs to what was refused as a key. */
-	} else {
+	} else if (!r->in_key) {	/* else it belongs to what was refused as a key */
 		n->key = r->key;
 		n->key_pos = r->key_pos;
-		conf_node_add(parent, n);
+		node_attach(r, parent, n);
 	}
 	r->key = NULL;
 	return n;
