@@ -1,0 +1,106 @@
+/* Disks in files and on block devices: what the parts of the driver share. */
+#ifndef FILE_H
+#define FILE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "disk.h"
+#include "list.h"
+#include "reactor.h"
+
+struct file_conf {
+	char *path;
+	uint64_t size;
+	bool create, direct, write_cache;
+};
+
+/*
+ * disk->priv. Constant after open but for the atomics, which any reactor may
+ * turn once (relaxed: each guards only itself).
+ */
+struct file_disk {
+	int fd;
+	int plain_fd;			/* with `direct`: the same without O_DIRECT, for memory that is not aligned; -1 */
+	bool memory;			/* tmpfs: never waits for a device, so everything is done at once */
+	bool write_through;		/* without write_cache: all is durable when it is answered */
+	uint32_t align;			/* with `direct`: of memory, offset and length */
+	_Atomic bool nowait;		/* cached reads can be asked for without waiting */
+	_Atomic bool zero_by_hole;	/* FALLOC_FL_ZERO_RANGE is not supported here */
+	_Atomic bool sync_failed;	/* for good: what was lost does not come back by asking again */
+};
+
+/* In io->priv while the driver holds a request. */
+struct file_io {
+	uint32_t done;			/* bytes moved */
+	uint16_t syncing;		/* UNMAP or ZERO is done, and is now made durable */
+	uint16_t retries;
+	struct reactor *home;
+	struct msg msg;			/* from a worker thread to home */
+	struct list link;		/* waiting for a ring entry or a worker */
+};
+_Static_assert(sizeof(struct file_io) <= sizeof(((struct disk_io *)0)->priv), "file_io");
+
+static inline struct file_io *
+file_io_of(struct disk_io *io)
+{
+	return (struct file_io *)io->priv;
+}
+
+static inline struct disk_io *
+file_io_back(struct file_io *fio)
+{
+	return container_of((uint64_t *)fio, struct disk_io, priv[0]);
+}
+
+/* -- file_open.c -- */
+
+int file_open(struct disk *);
+void file_close(struct disk *);
+
+/* -- file_step.c: what a request needs from the kernel, one call at a time -- */
+
+enum file_call { FILE_READ, FILE_WRITE, FILE_SYNC, FILE_ALLOCATE };
+
+struct file_step {
+	enum file_call call;
+	int fd;
+	const struct iovec *iov;	/* the whole request; NULL: buf and len, the rest of one segment */
+	int niov;
+	void *buf;
+	uint32_t len;
+	uint64_t offset;
+	uint64_t range;			/* FILE_ALLOCATE: bytes */
+	int flags;			/* RWF_ or FALLOC_FL_ */
+};
+
+/* False: it cannot begin; io->result says why. */
+bool file_begin(struct disk_io *);
+void file_next(struct disk_io *, struct file_step *);
+/* The kernel answered. True: finished, io->result is set; false: another step. */
+bool file_answer(struct disk_io *, int res);
+/* Steps until it is finished, waiting as long as it takes. */
+void file_run(struct disk_io *);
+
+/* For tests: sees each answer of the kernel and may replace it. NULL in service. */
+extern int (*file_seam)(const struct disk_io *, int res);
+
+/* -- file_uring.c: a ring per reactor, for all file disks; own thread -- */
+
+struct file_ring;
+extern struct file_ring *file_rings[REACTORS_MAX];
+/* For tests: behave as if the kernel had no io_uring. */
+extern bool file_ring_refuse;
+
+int file_ring_get(struct reactor *);	/* 0, or -errno: there is none */
+void file_ring_put(struct reactor *);
+void file_ring_submit(struct file_ring *, struct disk_io *);
+
+/* -- file_pool.c: worker threads, where the kernel refuses io_uring -- */
+
+int file_pool_get(void);		/* 0 or -errno */
+void file_pool_put(void);
+void file_pool_submit(struct disk_io *);
+
+#endif
