@@ -102,17 +102,19 @@ static void
 client_readable(struct bufferevent *bev, void *arg)
 {
 	struct client *c = arg;
-	struct evbuffer *out = bufferevent_get_output(bev);
+	struct evbuffer *in = bufferevent_get_input(bev), *out = bufferevent_get_output(bev);
 
-	while (!c->closing && client_line(c)) {
-		if (evbuffer_get_length(out) > UNREAD_MAX &&
-		    evbuffer_get_length(bufferevent_get_input(bev))) {
-			log_warn("a control client asks but does not read: dropped");
+	if (c->closing)
+		return;
+	do {
+		if (evbuffer_get_length(in) && evbuffer_get_length(out) > UNREAD_MAX) {
+			log_peer(LOG_LEVEL_WARN, "control",
+			    "a control client asks but does not read: dropped");
 			client_free(c);
 			return;
 		}
-	}
-	if (evbuffer_get_length(bufferevent_get_input(bev)) <= LINE_MAX_BYTES || c->closing)
+	} while (client_line(c));
+	if (evbuffer_get_length(in) <= LINE_MAX_BYTES)
 		return;
 	client_send(c, rpc_error(NULL, RPC_INVALID_REQUEST, "a line is at most 64 KiB"));
 	client_finish(c);
