@@ -1,0 +1,258 @@
+/* UNMAP and WRITE SAME (SBC-3 5.28, 5.37, 5.38). */
+#include "zero.h"
+
+#include <string.h>
+
+#include "cmd.h"
+
+enum { SAME_BYTES = 32 * 1024 * 1024 };
+
+uint32_t
+zero_same_blocks(const struct lu *lu)
+{
+	return SAME_BYTES >> lu->shift;
+}
+
+/* -- UNMAP: everything is checked before the first block is unmapped -- */
+
+enum { LIST_HEADER = 8, LIST_ITEM = 16, LIST_MAX = LIST_HEADER + LIST_ITEM * ZERO_UNMAP_DESCRIPTORS };
+
+static bool
+unmap_check(struct scsi_cmd *cmd)
+{
+	uint32_t len = rd16(cmd->cdb + 7);
+
+	if (len && len < LIST_HEADER) {
+		cmd_fail(cmd, COND_PARAM_LENGTH);
+		return false;
+	}
+	cmd->asked = len;
+	if (cmd->edtl_out < len) {
+		cmd_fail(cmd, COND_INVALID_IU);
+		return false;
+	}
+	cmd->len = len;
+	return true;
+}
+
+/*
+ * Copies the parameter list into one piece; scratch[0] becomes the number of
+ * whole descriptors it holds, whatever it says of itself.
+ */
+static bool
+unmap_gather(struct scsi_cmd *cmd)
+{
+	uint32_t len = MIN(cmd->len, LIST_MAX), at = 0, said;
+
+	if (!cmd_room_tmp(cmd, LIST_MAX))
+		return false;
+	for (const struct iovec *v = cmd->iov; at < len; v++) {
+		uint32_t n = (uint32_t)MIN(v->iov_len, len - at);
+
+		memcpy((uint8_t *)cmd->tmp[0].iov_base + at, v->iov_base, n);
+		at += n;
+	}
+	said = rd16((uint8_t *)cmd->tmp[0].iov_base + 2);
+	cmd->scratch[0] = MIN(said, cmd->len - LIST_HEADER) / LIST_ITEM;
+	return true;
+}
+
+static const uint8_t *
+unmap_item(const struct scsi_cmd *cmd, uint64_t n)
+{
+	return (const uint8_t *)cmd->tmp[0].iov_base + LIST_HEADER + n * LIST_ITEM;
+}
+
+/* False: answered. */
+static bool
+unmap_list_ok(struct scsi_cmd *cmd)
+{
+	uint64_t size = cmd->lu->blocks, total = 0;
+
+	if (cmd->scratch[0] > ZERO_UNMAP_DESCRIPTORS) {
+		cmd_fail_param(cmd, 2, -1);
+		return false;
+	}
+	for (uint64_t i = 0; i < cmd->scratch[0]; i++) {
+		uint64_t lba = rd64(unmap_item(cmd, i));
+		uint32_t blocks = rd32(unmap_item(cmd, i) + 8);
+
+		if (lba > size || blocks > size - lba) {
+			cmd_fail(cmd, COND_LBA_RANGE);
+			return false;
+		}
+		total += blocks;
+		if (total > ZERO_UNMAP_BLOCKS) {
+			cmd_fail_param(cmd, (unsigned)(LIST_HEADER + i * LIST_ITEM + 8), -1);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool
+unmap_start(struct scsi_cmd *cmd, const uint8_t *item)
+{
+	struct disk_io *io = &cmd->req.io;
+
+	io->op = DISK_UNMAP;
+	io->flags = 0;
+	io->offset = lu_bytes(cmd->lu, rd64(item));
+	io->len = lu_bytes(cmd->lu, rd32(item + 8));
+	io->iov = NULL;
+	io->niov = 0;
+	return cmd_io(cmd);
+}
+
+/* step: one more than the descriptors done or under way. */
+static void
+unmap_exec(struct scsi_cmd *cmd)
+{
+	if (!cmd->len) {
+		cmd_good(cmd);
+		return;
+	}
+	if (!cmd->step) {
+		if (!unmap_gather(cmd) || !unmap_list_ok(cmd))
+			return;
+		cmd->step = 1;
+	}
+	while (cmd->req.io.result == 0 && cmd->step <= cmd->scratch[0]) {
+		const uint8_t *item = unmap_item(cmd, cmd->step++ - 1);
+
+		if (rd32(item + 8) && !unmap_start(cmd, item))
+			return;
+	}
+	if (cmd->req.io.result < 0)
+		cmd_fail_io(cmd);
+	else
+		cmd_good(cmd);
+}
+
+/* -- WRITE SAME -- */
+
+enum { UNMAP = 0x08, NDOB = 0x01 };	/* byte 1 */
+
+static bool
+same_check(struct scsi_cmd *cmd)
+{
+	const struct lu *lu = cmd->lu;
+	unsigned length_at = cmd->row->cdb_len == 10 ? 7 : 10;
+
+	cdb_range(cmd, &cmd->lba, &cmd->blocks);
+	if (cmd->cdb[1] & UNMAP && !lu->thin_zeroes) {
+		cmd_fail_field(cmd, 1, 3);
+		return false;
+	}
+	/* WSNZ: 0 does not mean all the rest. */
+	if (!cmd->blocks || cmd->blocks > zero_same_blocks(lu)) {
+		cmd_fail_field(cmd, length_at, -1);
+		return false;
+	}
+	if (cmd->lba > lu->blocks || cmd->blocks > lu->blocks - cmd->lba) {
+		cmd_fail(cmd, COND_LBA_RANGE);
+		return false;
+	}
+	cmd->asked = cmd->cdb[1] & NDOB ? 0 : lu->block_size;
+	if (cmd->edtl_out < cmd->asked) {
+		cmd_fail(cmd, COND_INVALID_IU);
+		return false;
+	}
+	cmd->len = (uint32_t)cmd->asked;
+	return true;
+}
+
+/* A block is never larger than the smallest piece of memory, but who knows whose it is. */
+static void
+block_copy(const struct scsi_cmd *cmd, uint8_t *to)
+{
+	uint32_t at = 0;
+
+	for (const struct iovec *v = cmd->iov; at < cmd->len; v++) {
+		uint32_t n = (uint32_t)MIN(v->iov_len, cmd->len - at);
+
+		memcpy(to + at, v->iov_base, n);
+		at += n;
+	}
+}
+
+/* tmp[0] is filled with the block again and again; scratch[0]: it holds only zeros. */
+static bool
+same_prepare(struct scsi_cmd *cmd)
+{
+	uint32_t bs = cmd->lu->block_size;
+	uint32_t len = (uint32_t)MIN(lu_bytes(cmd->lu, cmd->blocks), BUF_SEG_MAX);
+	uint8_t *p;
+
+	if (!cmd_room_tmp(cmd, len))
+		return false;
+	p = cmd->tmp[0].iov_base;
+	if (cmd->len)
+		block_copy(cmd, p);
+	else
+		memset(p, 0, bs);
+	cmd->scratch[0] = p[0] == 0 && memcmp(p, p + 1, bs - 1) == 0;
+	for (uint32_t at = bs; at < len; at += bs)
+		memcpy(p + at, p, bs);
+	cmd->tmp[0].iov_len = len;
+	cmd->scratch[1] = 0;
+	cmd->scratch[2] = lu_bytes(cmd->lu, cmd->blocks);
+	cmd->step = 1;
+	return true;
+}
+
+/* How the next piece is written: zeros by the disk itself if it can, all at once. */
+static bool
+same_next(struct scsi_cmd *cmd)
+{
+	struct disk_io *io = &cmd->req.io;
+	uint64_t left = cmd->scratch[2] - cmd->scratch[1];
+
+	io->flags = 0;
+	io->offset = lu_bytes(cmd->lu, cmd->lba) + cmd->scratch[1];
+	io->len = left;
+	io->iov = NULL;
+	io->niov = 0;
+	if (cmd->scratch[0] && cmd->cdb[1] & UNMAP) {
+		io->op = DISK_UNMAP;
+	} else if (cmd->scratch[0] && cmd->lu->disk->caps & DISK_CAP_ZERO) {
+		io->op = DISK_ZERO;
+	} else {
+		io->op = DISK_WRITE;
+		io->len = MIN(left, BUF_SEG_MAX);
+		cmd->tmp[0].iov_len = io->len;
+		io->iov = cmd->tmp;
+		io->niov = 1;
+	}
+	cmd->scratch[1] += io->len;
+	return cmd_io(cmd);
+}
+
+static void
+same_exec(struct scsi_cmd *cmd)
+{
+	if (!cmd->step && !same_prepare(cmd))
+		return;
+	while (cmd->req.io.result == 0 && cmd->scratch[1] < cmd->scratch[2])
+		if (!same_next(cmd))
+			return;
+	if (cmd->req.io.result < 0)
+		cmd_fail_io(cmd);
+	else
+		cmd_good(cmd);
+}
+
+enum { ZEROES = ROW_MEDIUM | ROW_WRITES | ROW_OUT };
+
+static const struct cmd_row zero[] = {
+	{ "UNMAP", OP_UNMAP, 10, 0, ZEROES | ROW_THIN,
+	    { OP_UNMAP, 0, 0, 0, 0, 0, 0, 0xff, 0xff }, unmap_check, unmap_exec },
+	{ "WRITE SAME(10)", OP_WRITE_SAME_10, 10, 0, ZEROES,
+	    { OP_WRITE_SAME_10, UNMAP, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff },
+	    same_check, same_exec },
+	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 16, 0, ZEROES,
+	    { OP_WRITE_SAME_16, UNMAP | NDOB, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	    0xff, 0xff, 0xff },
+	    same_check, same_exec },
+};
+CMD_FAMILY(zero);

@@ -1,0 +1,64 @@
+/* What the device server keeps of an I_T nexus, and of each unit it sees. */
+#ifndef SCSI_NEXUS_H
+#define SCSI_NEXUS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bridge.h"
+#include "list.h"
+#include "reactor.h"
+#include "target.h"
+
+struct lu;
+struct scsi_cmd;
+
+/* Bits of nexus_lun.hot beside the unit attentions (UA_MASK of ua.h). */
+enum { NLUN_FENCED = 1 << 16 };		/* the unit has orphan writes: fence.h */
+
+/* SYNCHRONIZE CACHE that is answered before it is done: one at a time, one more remembered. */
+struct nlun_flush {
+	struct bridge_req req;
+	bool busy, again;
+};
+
+/*
+ * One unit as one nexus sees it (I_T_L nexus). Belongs to the nexus' reactor.
+ * Others only write hot: all that is special about the unit for this nexus, so
+ * that one acquire load tells the data path that nothing is.
+ */
+struct nexus_lun {
+	_Atomic uint32_t hot;
+	uint16_t number;
+	bool read_only;
+	struct lu *lu;
+	struct nexus *nexus;
+	struct bridge_flow *flow;	/* made by the first command that needs it */
+	struct list link;		/* in lu->nluns, under its lock */
+	struct nlun_flush flush;
+};
+
+/* A nexus with what only the device server uses; nexus_own() finds it. */
+struct nexus_own {
+	struct nexus nexus;
+	struct list link;		/* in its core */
+	struct timer timer;		/* of the end: TMF_WAIT_NS */
+	uint32_t share;			/* for the bridge: weight, */
+	uint32_t limit;			/* and commands in the adapter, 0 any */
+};
+
+static inline struct nexus_own *
+nexus_own(struct nexus *nexus)
+{
+	return container_of(nexus, struct nexus_own, nexus);
+}
+
+/* All on the nexus' reactor. The last reference of a closed nexus frees it. */
+void nexus_put(struct nexus *);
+/* A command was answered: perhaps the last that a closed nexus waited for. */
+void nexus_check_gone(struct nexus *);
+/* NULL: no memory. */
+struct bridge_flow *nlun_flow(struct nexus_lun *);
+
+#endif

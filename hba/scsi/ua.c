@@ -1,0 +1,54 @@
+/* Unit attentions: raised by any thread, told once to each nexus, in the order of precedence. */
+#include "ua.h"
+
+#include "nexus.h"
+#include "util.h"
+
+static const enum cond conds[UAS] = {
+	[UA_POWER_ON] = COND_POWER_ON,
+	[UA_LU_RESET] = COND_LU_RESET,
+	[UA_NEXUS_LOSS] = COND_NEXUS_LOSS,
+	[UA_LUNS_CHANGED] = COND_LUNS_CHANGED,
+	[UA_CAPACITY_CHANGED] = COND_CAPACITY_CHANGED,
+	[UA_CLEARED] = COND_CLEARED,
+};
+
+void
+ua_raise(struct nexus_lun *nlun, enum ua ua)
+{
+	atomic_fetch_or(&nlun->hot, 1u << ua);
+}
+
+bool
+ua_peek(const struct nexus_lun *nlun, enum cond *cond)
+{
+	unsigned pending = atomic_load(&nlun->hot) & UA_MASK;
+
+	if (!pending)
+		return false;
+	*cond = conds[__builtin_ctz(pending)];
+	return true;
+}
+
+bool
+ua_take(struct nexus_lun *nlun, enum cond *cond)
+{
+	unsigned pending = atomic_load(&nlun->hot) & UA_MASK;
+	unsigned first;
+
+	if (!pending)
+		return false;
+	/* Only the nexus' reactor takes bits away, so this one is still there. */
+	first = (unsigned)__builtin_ctz(pending);
+	atomic_fetch_and(&nlun->hot, ~(1u << first));
+	*cond = conds[first];
+	return true;
+}
+
+void
+ua_luns_reported(struct nexus *nexus)
+{
+	for (uint32_t i = 0; i < nexus->nluns; i++)
+		if (nexus->luns[i])
+			atomic_fetch_and(&nexus->luns[i]->hot, ~(1u << UA_LUNS_CHANGED));
+}

@@ -1,0 +1,52 @@
+/* The table of all commands, by opcode and service action, and the check of CDB bits against it. */
+#ifndef SCSI_USAGE_H
+#define SCSI_USAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "row.h"
+
+/* A row, ready to be matched with a CDB. */
+struct usage {
+	const struct cmd_row *row;	/* NULL: no such command, or more holds it */
+	struct usage *more;		/* service actions of this opcode */
+	uint64_t undefined[2];		/* bits of the first 16 bytes that must be zero, as they lie in memory */
+};
+extern struct usage usages[256];
+
+/* Builds the table from the registered rows; aborts when two claim the same command. Main thread, before reactors run. */
+void usage_init(void);
+
+/* NULL: not supported. */
+const struct usage *usage_find_sa(const struct usage *, unsigned sa);
+
+static inline const struct usage *
+usage_find(const uint8_t *cdb)
+{
+	const struct usage *u = &usages[cdb[0]];
+
+	if (u->row)
+		return u;
+	return u->more ? usage_find_sa(u, cdb[1] & 0x1f) : NULL;
+}
+
+/* Is no undefined bit of the CDB set? */
+static inline bool
+usage_ok(const struct usage *u, const uint8_t *cdb)
+{
+	uint64_t a, b;
+
+	memcpy(&a, cdb, sizeof(a));
+	memcpy(&b, cdb + 8, sizeof(b));
+	return ((a & u->undefined[0]) | (b & u->undefined[1])) == 0;
+}
+
+/* Where the first undefined bit is that is set; the CDB has one. */
+void usage_fault(const struct usage *, const uint8_t *cdb, unsigned *byte, unsigned *bit);
+
+/* The n-th supported command, in order of opcode and service action; NULL: no more. */
+const struct cmd_row *usage_nth(unsigned n);
+
+#endif
