@@ -34,7 +34,8 @@ struct file_disk {
 /* In io->priv while the driver holds a request. */
 struct file_io {
 	uint32_t done;			/* bytes moved */
-	uint16_t syncing;		/* UNMAP or ZERO is done, and is now made durable */
+	uint8_t syncing;		/* UNMAP or ZERO is done, and is now made durable */
+	uint8_t hole;			/* it was asked for as a hole */
 	uint16_t retries;
 	struct reactor *home;
 	struct msg msg;			/* from a worker thread to home */

@@ -61,7 +61,8 @@ file_begin(struct disk_io *io)
 
 	io->result = 0;
 	fio->done = 0;
-	fio->retries = fio->syncing = 0;
+	fio->retries = 0;
+	fio->syncing = 0;
 	if ((io->op == DISK_FLUSH || io->flags & DISK_FUA) && atomic_load_explicit(&fd->sync_failed, memory_order_relaxed)) {
 		io->result = -EIO;
 		return false;
@@ -121,6 +122,7 @@ next_allocate(struct disk_io *io, struct file_step *s)
 	bool hole = io->op == DISK_UNMAP ||
 	    atomic_load_explicit(&fd->zero_by_hole, memory_order_relaxed);
 
+	file_io_of(io)->hole = hole;
 	s->call = FILE_ALLOCATE;
 	s->fd = fd->fd;
 	s->offset = io->offset;
@@ -212,9 +214,10 @@ allocate_answer(struct disk_io *io, int res)
 
 	if (file_io_of(io)->syncing)
 		return sync_answer(io, res);
-	if (res == -EOPNOTSUPP && io->op == DISK_ZERO &&
-	    !atomic_exchange_explicit(&fd->zero_by_hole, true, memory_order_relaxed))
+	if (res == -EOPNOTSUPP && !file_io_of(io)->hole) {
+		atomic_store_explicit(&fd->zero_by_hole, true, memory_order_relaxed);
 		return false;
+	}
 	/* O_DSYNC does not reach fallocate. */
 	if (res == 0 && (fd->write_through || io->flags & DISK_FUA)) {
 		file_io_of(io)->syncing = 1;
