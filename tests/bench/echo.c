@@ -40,8 +40,7 @@ struct conn {
 	union { uint8_t bytes[ISCSI_BHS]; struct iscsi_bhs bhs; struct iscsi_scsi_cmd cmd;
 		struct iscsi_data_out out; } head;
 	uint32_t head_len, data_left;
-	uint32_t received[TAGS];	/* of each write, by the tag's low half */
-	uint32_t expected[TAGS];
+	struct { uint32_t expected, received, r2t_sn; } writes[TAGS];	/* by the tag's low half */
 	/* input that waits until the output is gone */
 	uint8_t *held;
 	size_t held_len;
@@ -130,17 +129,18 @@ data_send(struct conn *conn, const void *data, uint32_t len)
 static void
 write_go_on(struct conn *conn, uint32_t tag)
 {
-	uint32_t left = conn->expected[tag] - conn->received[tag];
+	uint32_t left = conn->writes[tag].expected - conn->writes[tag].received;
 	union answer *a;
 
-	if (conn->received[tag] >= conn->expected[tag]) {
+	if (conn->writes[tag].received >= conn->writes[tag].expected) {
 		status_send(conn);
 		return;
 	}
 	a = answer_begin(conn, ISCSI_R2T, ISCSI_F);
 	a->r2t.ttt = put32(tag);
 	a->r2t.stat_sn = put32(conn->stat_sn);
-	a->r2t.offset = put32(conn->received[tag]);
+	a->r2t.r2t_sn = put32(conn->writes[tag].r2t_sn++);
+	a->r2t.offset = put32(conn->writes[tag].received);
 	a->r2t.length = put32(MIN(left, SEGMENT));
 	answer_end(conn, a, NULL, 0);
 }
@@ -160,8 +160,9 @@ command_rx(struct conn *conn)
 		break;
 	case 0x2a:
 	case 0x8a:
-		conn->expected[tag] = edtl;
-		conn->received[tag] = get24(cmd->data_len);
+		conn->writes[tag].expected = edtl;
+		conn->writes[tag].received = get24(cmd->data_len);
+		conn->writes[tag].r2t_sn = 0;
 		write_go_on(conn, tag);
 		break;
 	case 0x9e:
@@ -204,7 +205,7 @@ pdu_rx(struct conn *conn)
 		command_rx(conn);
 		break;
 	case ISCSI_DATA_OUT:
-		conn->received[tag] += get24(conn->head.bhs.data_len);
+		conn->writes[tag].received += get24(conn->head.bhs.data_len);
 		if (conn->head.bhs.flags & ISCSI_F)
 			write_go_on(conn, tag);
 		break;
