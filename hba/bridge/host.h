@@ -20,7 +20,7 @@ struct bridge_host {
 	struct slots slots;
 	struct list dirty;		/* nodes whose ring must be looked at */
 	bool kicked;			/* the kick is on its way to a reactor */
-	struct bridge_node node;	/* AT_HOST */
+	OWN_LINE struct bridge_node node;	/* AT_HOST */
 	/* rarely */
 	struct msg kick;
 	struct reactor *kick_to;	/* home of a request that waited */

@@ -20,7 +20,8 @@ bridge_node_init(struct bridge_node *n, enum level level, char *name, uint32_t l
 struct bridge_node *
 bridge_node_new(enum level level, const char *name, uint32_t limit)
 {
-	struct bridge_node *n = aligned_alloc(_Alignof(struct bridge_node), sizeof(*n));
+	struct bridge_node *n = aligned_alloc(CACHE_LINE,
+	    (sizeof(*n) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
 	char *copy = strdup(name);
 
 	if (!n || !copy) {

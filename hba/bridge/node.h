@@ -16,12 +16,12 @@
 enum level { AT_INITIATOR, AT_LUN, AT_TARGET, AT_HOST, LEVELS, NOWHERE = LEVELS };
 
 /*
- * All fields are under the host's lock. `outer` counts the flows that this node
+ * All fields are under the host's lock; where it begins, a cache line does. `outer` counts the flows that this node
  * has let pass and that wait further out: each of them will take one of the
  * free places here, so no one else may have it.
  */
 struct bridge_node {
-	OWN_LINE uint32_t limit;
+	uint32_t limit;
 	uint32_t in_flight, outer;
 	uint32_t waiting;		/* requests of its flows that wait, anywhere */
 	uint32_t max_in_flight;
@@ -31,8 +31,7 @@ struct bridge_node {
 	struct list dirty;		/* in host->dirty: look at the ring again */
 	uint64_t admitted;
 	/* rarely */
-	OWN_LINE uint64_t waited;
-	uint64_t wait_ns, wait_max_ns;
+	uint64_t waited, wait_ns, wait_max_ns;
 	struct list link;		/* in host->nodes[level] */
 	struct bridge_node *outward;	/* of a LUN: its bus target */
 	char *name;

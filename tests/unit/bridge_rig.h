@@ -23,7 +23,7 @@ static struct rig {
 	struct conf conf;
 	struct conf_adapter adapter;
 	struct conf_disk disk[RIG_DISKS];
-	char name[RIG_DISKS][8];
+	char name[RIG_DISKS][16];
 	struct disk_driver driver;
 	struct bridge_host *host;
 } rig;
