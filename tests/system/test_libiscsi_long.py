@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""libiscsi's conformance suite, against the list of what is known to fail and why."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import config
+import daemon
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KNOWN = os.path.join(HERE, 'libiscsi-known.txt')
+LIMIT = 150 * daemon.SLOW
+# The family ALL holds every test once; the others name them again.
+FAMILY = 'ALL'
+
+
+def known():
+    """{suite.test: reason} of the list: one a line, the reason after white space."""
+    out = {}
+    with open(KNOWN) as f:
+        for n, line in enumerate(f, 1):
+            if line.strip() and not line.startswith('#'):
+                name, _, reason = line.strip().partition(' ')
+                assert reason.strip(), '%s:%d: no reason' % (KNOWN, n)
+                out[name] = reason.strip()
+    return out
+
+
+def parse(text):
+    """[(suite, test, 'passed' or 'failed', skip reason or None, output)] in order."""
+    results, suite, test, lines = [], None, None, []
+    for line in text.splitlines():
+        m = re.match(r'Suite: (\S+)', line)
+        if m:
+            suite = m.group(1)
+            continue
+        m = re.match(r'\s+Test: (\S+) \.\.\.(.*)', line)
+        if m:
+            test, lines, line = m.group(1), [], m.group(2)
+        if test is None:
+            continue
+        lines.append(line)
+        m = re.match(r'\s*(passed|FAILED)', line)
+        if m:
+            skips = [x.split(']', 1)[1].strip() for x in lines if '[SKIPPED]' in x]
+            results.append((suite, test, m.group(1).lower(), skips[0] if skips else None, lines))
+            test = None
+        elif test is not None and results and line.startswith('    1. '):
+            results[-1][4].append(line)
+    if test is not None:
+        results.append((suite, test, 'unfinished', None, lines))
+    return results
+
+
+def run(d):
+    url = 'iscsi://127.0.0.1:%d/%s/0' % (d.port, config.TARGET)
+    with open(os.path.join(d.tmp, 'out'), 'w+') as out:
+        proc = subprocess.Popen(['iscsi-test-cu', '-d', '-v', '-t', FAMILY, url], stdout=out,
+                                stderr=subprocess.STDOUT, cwd=d.tmp, start_new_session=True)
+        try:
+            proc.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(proc.pid, signal.SIGKILL)
+            proc.wait()
+        out.seek(0)
+        return proc.returncode, out.read()
+
+
+class Report:
+    def __init__(self):
+        self.n = self.failed = 0
+
+    def line(self, ok, text, notes=()):
+        self.n += 1
+        self.failed += not ok
+        for note in notes:
+            print('# ' + note)
+        print('%s %d - %s' % ('ok' if ok else 'not ok', self.n, text))
+
+
+def suites(report, results):
+    """One line a suite; a suite is as its worst test, and skipped when all of it was."""
+    listed = known()
+    by_suite = {}
+    for r in results:
+        by_suite.setdefault(r[0], []).append(r)
+    for suite, tests in by_suite.items():
+        bad, expected = [], []
+        for _, test, verdict, skip, lines in tests:
+            name = '%s.%s' % (suite, test)
+            if verdict != 'passed' and name not in listed:
+                bad += ['%s %s:' % (name, verdict)] + lines
+            elif verdict == 'passed' and name in listed:
+                bad.append('%s passes: take it out of libiscsi-known.txt' % name)
+            elif name in listed:
+                expected.append('%s fails as listed: %s' % (name, listed[name]))
+        skips = [r for r in tests if r[3]]
+        if not bad and len(skips) == len(tests):
+            report.line(True, 'libiscsi %s # SKIP %s' % (suite, skips[0][3]))
+        else:
+            report.line(not bad, 'libiscsi %s: %d tests%s' % (suite, len(tests), (
+                ', %d of them in part or not run: %s' % (len(skips), skips[0][3]) if skips else '')),
+                bad + expected)
+    ghosts = set(listed) - {'%s.%s' % (r[0], r[1]) for r in results}
+    report.line(not ghosts, 'every test in libiscsi-known.txt was run', sorted(ghosts))
+
+
+def main():
+    if not shutil.which('iscsi-test-cu'):
+        print('1..0 # SKIP iscsi-test-cu is not installed (libiscsi-bin)')
+        return 0
+    report = Report()
+    conf = config.base(targets=[config.target(luns=('ram', 'file'))])
+    d = daemon.Daemon(conf)
+    try:
+        rc, text = run(d)
+        results = parse(text)
+        ended = rc in (0, 1) and re.search(r'Elapsed time', text) and all(r[2] != 'unfinished' for r in results)
+        report.line(bool(ended), 'the suite runs to its end within %d s' % LIMIT, text.splitlines()[-15:] if not ended else ())
+        suites(report, results)
+        for what, check in (('the daemon is idle afterwards', d.check_idle), ('the daemon stops in order', d.stop)):
+            try:
+                check()
+                report.line(True, what)
+            except AssertionError as e:
+                report.line(False, what, str(e).splitlines())
+    finally:
+        if os.environ.get('SLUICE_KEEP_OUTPUT'):
+            shutil.copy(os.path.join(d.tmp, 'out'), os.environ['SLUICE_KEEP_OUTPUT'])
+        d.remove()
+    print('1..%d' % report.n)
+    return 1 if report.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
