@@ -198,7 +198,9 @@ login_step(struct login *l, const struct iscsi_login_req *req, const uint8_t *da
 		return LOGIN_ANSWER;
 	l->state = edge->to;
 	answer->flags |= ISCSI_LOGIN_T | (req->flags & ISCSI_LOGIN_NSG);
+	if (l->state != LOGIN_FULL)
+		return LOGIN_ANSWER;
 	if (l->params.type == ISCSI_DISCOVERY)
 		l->params.target[0] = '\0';	/* 13.4: means nothing there */
-	return l->state == LOGIN_FULL ? LOGIN_ENTER : LOGIN_ANSWER;
+	return LOGIN_ENTER;
 }
