@@ -41,8 +41,8 @@ treq_done(struct bridge_req *req)
 {
 	struct treq *t = container_of(req, struct treq, req);
 
-	assert_false(inside_submit);
-	assert_ptr_equal(reactor_self(), reactor_get(0));
+	sure(!inside_submit);
+	sure(reactor_self() == reactor_get(0));
 	t->done++;
 }
 
@@ -61,7 +61,7 @@ on_flow(void *arg)
 	struct step *s = arg;
 
 	flows[s->i] = bridge_flow_get(rig_disk(s->j), s->name, s->weight, s->depth, reactor_get(0));
-	assert_non_null(flows[s->i]);
+	sure(flows[s->i]);
 }
 
 static void
