@@ -46,7 +46,7 @@ static const struct control_verb stats_verb = {
 };
 REGISTER(control_verbs, struct control_verb, &stats_verb);
 
-/* What sluicectl needs to know any verb. No help: not for people, so not listed. */
+/* What sluicectl needs to know any verb. */
 static json_t *
 verbs_run(json_t *params, char *err, size_t size)
 {
@@ -54,15 +54,14 @@ verbs_run(json_t *params, char *err, size_t size)
 	json_t *list = json_array();
 
 	for_each_registered(control_verbs, v)
-		if (v->help[0])
-			json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name",
-			    v->name, "help", v->help, "params", v->params, "columns", v->columns));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", v->name,
+		    "help", v->help, "params", v->params, "columns", v->columns));
 	return json_pack("{s:o}", "verbs", list);
 }
 
 static const struct control_verb verbs_verb = {
-	.name = "verbs", .help = "", .params = "", .columns = "name:VERB params:PARAMETERS help:WHAT",
-	.run = verbs_run,
+	.name = "verbs", .help = "what can be asked", .params = "",
+	.columns = "name:VERB params:PARAMETERS help:WHAT", .run = verbs_run,
 };
 REGISTER(control_verbs, struct control_verb, &verbs_verb);
 

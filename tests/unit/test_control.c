@@ -169,7 +169,6 @@ verbs_are_listed_with_their_parameters(void **state)
 	json_array_foreach(json_object_get(json_object_get(answer, "result"), "verbs"), i, verb) {
 		const char *name = json_string_value(json_object_get(verb, "name"));
 
-		assert_string_not_equal(name, "verbs");
 		if (strcmp(name, "test_shout"))
 			continue;
 		shout = true;
