@@ -9,7 +9,7 @@
 
 #define AT(f) .offset = offsetof(struct conf, f)
 
-static const struct conf_key top_keys[] = {
+const struct conf_key conf_top_keys[] = {
 	{ "reactors", CONF_UINT_AUTO, .min = 1, .max = REACTORS_MAX, AT(reactors), .fallback = "auto",
 	    .help = "threads that serve connections; auto: one per processor" },
 	{ "poll", CONF_TIME, .max = 1000000000, AT(poll_ns), .fallback = "50us",
@@ -59,7 +59,7 @@ fail:
 static void
 conf_check(struct conf_load *l)
 {
-	struct conf_rows rows = { top_keys, l->conf };
+	struct conf_rows rows = { conf_top_keys, l->conf };
 
 	if (!l->root->n) {
 		/* An emptied file must not take every target away at the next reload. */

@@ -29,7 +29,7 @@ static int address_parse(struct conf_load *, const struct conf_node *, void *);
 static int block_size_parse(struct conf_load *, const struct conf_node *, void *);
 
 #define AT(f) .offset = offsetof(struct conf_adapter, f)
-static const struct conf_key adapter_keys[] = {
+const struct conf_key conf_adapter_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "can_queue", CONF_UINT, AT(can_queue), .min = 1, .max = 65535, .fallback = "1014",
 	    .help = "commands the adapter holds, all queues together" },
@@ -53,7 +53,7 @@ static const struct conf_key adapter_keys[] = {
 #undef AT
 
 #define AT(f) .offset = offsetof(struct conf_disk, f)
-static const struct conf_key disk_keys[] = {
+const struct conf_key conf_disk_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "depth", CONF_UINT, AT(depth), .min = 1, .max = 65535,
 	    .help = "commands this disk takes; absent: the adapter's lun_depth" },
@@ -185,7 +185,7 @@ static void
 disk_fill(struct conf_load *l, const struct conf_node *map, struct conf_disk *d)
 {
 	struct driver_text t = { NULL };
-	struct conf_rows rows[] = { { driver_keys, &t }, { disk_keys, d }, { NULL, NULL } };
+	struct conf_rows rows[] = { { driver_keys, &t }, { conf_disk_keys, d }, { NULL, NULL } };
 	const struct conf_node *n = conf_node_get(map, "driver");
 
 	if (n && n->kind == NODE_SCALAR && !conf_node_is_null(n))
@@ -232,7 +232,7 @@ disks_parse(struct conf_load *l, const struct conf_node *list, void *out)
 int
 conf_adapters(struct conf_load *l, const struct conf_node *list, void *out)
 {
-	struct conf_rows rows = { adapter_keys, NULL };
+	struct conf_rows rows = { conf_adapter_keys, NULL };
 	const struct conf_node *n;
 	struct conf_adapter *a;
 

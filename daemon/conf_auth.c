@@ -21,7 +21,7 @@ static const char *const algorithms[] = {
 };
 
 #define AT(f) .offset = offsetof(struct conf_auth, f)
-static const struct conf_key auth_keys[] = {
+const struct conf_key conf_auth_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "user", CONF_TEXT, CONF_REQUIRED, AT(user), .min = 1, .max = 255,
 	    .help = "CHAP name of the initiator" },
@@ -167,7 +167,7 @@ conf_auths(struct conf_load *l, const struct conf_node *list, void *out)
 		return -EINVAL;
 	for (n = list->first; n; n = n->next) {
 		struct secret_files f = { NULL, NULL };
-		struct conf_rows rows[] = { { auth_keys, NULL }, { file_keys, &f } };
+		struct conf_rows rows[] = { { conf_auth_keys, NULL }, { file_keys, &f } };
 
 		if (!conf_want(l, n, NODE_MAP, "an auth"))
 			continue;

@@ -212,6 +212,11 @@ const char *conf_prefix(const char *text, struct sockaddr_storage *, uint8_t *bi
 /* The same address, or one is the wildcard that holds the other. Ports count. */
 bool sockaddr_overlap(const struct sockaddr_storage *, const struct sockaddr_storage *);
 
+/* -- the rows of each kind of map, and beside them those of drivers and transports -- */
+
+extern const struct conf_key conf_top_keys[], conf_adapter_keys[], conf_disk_keys[],
+    conf_portal_keys[], conf_auth_keys[], conf_target_keys[], conf_lun_keys[], conf_rule_keys[];
+
 /* -- what each list of the top level holds: CONF_CUSTOM rows -- */
 
 int conf_adapters(struct conf_load *, const struct conf_node *, void *);

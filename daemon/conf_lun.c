@@ -15,7 +15,7 @@ struct lun_read {
 };
 
 #define AT(f) .offset = offsetof(struct lun_read, f)
-static const struct conf_key lun_keys[] = {
+const struct conf_key conf_lun_keys[] = {
 	{ "lun", CONF_UINT, CONF_REQUIRED, AT(lun.lun), .min = 0, .max = 16383 },
 	{ "disk", CONF_TEXT, CONF_REQUIRED, AT(disk), .help = "name of a disk" },
 	{ "depth", CONF_UINT, AT(lun.depth), .min = 1, .max = 65535,
@@ -62,7 +62,7 @@ luns_place(struct conf_load *l, struct conf_target *t, const struct lun_read *v,
 int
 conf_luns(struct conf_load *l, const struct conf_node *list, void *out)
 {
-	struct conf_rows rows = { lun_keys, NULL };
+	struct conf_rows rows = { conf_lun_keys, NULL };
 	const struct conf_node *n;
 	struct lun_read *v, *at;
 	size_t nv = 0;

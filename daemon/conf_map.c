@@ -106,6 +106,8 @@ absent(struct conf_load *l, const struct conf_node *map, const char *what, const
 {
 	struct conf_node empty = { .kind = NODE_MAP, .pos = map->pos };
 
+	if (k->flags & CONF_LATER)
+		return;			/* it has no place in the struct yet */
 	if (k->flags & CONF_REQUIRED)
 		conf_error(l, map->pos, "%s: %s is missing", what, k->name);
 	else if (k->fallback)

@@ -17,7 +17,7 @@ static const struct conf_key transport_keys[] = {
 };
 
 #define AT(f) .offset = offsetof(struct conf_portal, f)
-static const struct conf_key portal_keys[] = {
+const struct conf_key conf_portal_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "listen", CONF_TEXTS, CONF_REQUIRED, AT(listen), .min = 1, .max = 255,
 	    .help = "address:port; *:port is every address" },
@@ -107,7 +107,7 @@ static void
 portal_fill(struct conf_load *l, const struct conf_node *map, struct conf_portal *p)
 {
 	struct portal_text t = { NULL };
-	struct conf_rows rows[] = { { transport_keys, &t }, { portal_keys, p }, { NULL, NULL } };
+	struct conf_rows rows[] = { { transport_keys, &t }, { conf_portal_keys, p }, { NULL, NULL } };
 	const struct conf_node *n = conf_node_get(map, "transport");
 
 	if (n && n->kind == NODE_SCALAR && !conf_node_is_null(n))

@@ -11,7 +11,7 @@ static int address_parse(struct conf_load *, const struct conf_node *, void *);
 static int match_parse(struct conf_load *, const struct conf_node *, void *);
 
 #define AT(f) .offset = offsetof(struct conf_rule, f)
-static const struct conf_key rule_keys[] = {
+const struct conf_key conf_rule_keys[] = {
 	{ "match", CONF_CUSTOM, AT(match), .parse = match_parse,
 	    .help = "initiator name; * and ? stand for any letters" },
 	{ "address", CONF_CUSTOM, .parse = address_parse, .help = "address or address/bits" },
@@ -74,7 +74,7 @@ address_parse(struct conf_load *l, const struct conf_node *n, void *out)
 int
 conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
 {
-	struct conf_rows rows = { rule_keys, NULL };
+	struct conf_rows rows = { conf_rule_keys, NULL };
 	struct conf_target *t = out;
 	const struct conf_node *n;
 	struct conf_rule *r;

@@ -11,7 +11,7 @@
 static int name_parse(struct conf_load *, const struct conf_node *, void *);
 
 #define AT(f) .offset = offsetof(struct conf_target, f)
-static const struct conf_key target_keys[] = {
+const struct conf_key conf_target_keys[] = {
 	{ "name", CONF_CUSTOM, CONF_REQUIRED, AT(name), .parse = name_parse,
 	    .help = "iSCSI name: iqn.YYYY-MM.domain:anything, eui. or naa." },
 	{ "alias", CONF_TEXT, AT(alias), .min = 1, .max = 255, .help = "a name for people" },
@@ -111,7 +111,7 @@ target_fill(struct conf_load *l, const struct conf_node *map, struct conf_target
 {
 	struct conf_key maps[TRANSPORTS_MAX + 2] = { { .name = NULL } };
 	struct target_text text = { .auth = NULL };
-	struct conf_rows rows[] = { { target_keys, t }, { text_keys, &text }, { maps, t } };
+	struct conf_rows rows[] = { { conf_target_keys, t }, { text_keys, &text }, { maps, t } };
 
 	transport_rows(maps);
 	conf_map(l, map, "a target", rows, ARRAY_LEN(rows));
