@@ -1,0 +1,74 @@
+/* What the device server's unit tests share. */
+#ifndef SCSI_RIG_H
+#define SCSI_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/fake/fake_transport.h"
+#include "wire.h"
+
+/* A world of `ndisks` plain disks that is running, and a nexus to target 0 on reactor 0. */
+static inline struct nexus *
+rig_start(unsigned ndisks, unsigned reactors)
+{
+	fake_world_init(ndisks);
+	assert_int_equal(fake_world_start(reactors), 0);
+	return fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+}
+
+static inline void
+rig_stop(struct nexus *nexus)
+{
+	fake_logout(nexus, NULL);
+	fake_world_stop();
+}
+
+#define assert_status(fc, want)                                                     \
+	do {                                                                        \
+		assert_int_equal((fc)->dones, 1);                                   \
+		assert_int_equal((fc)->status, (want));                             \
+	} while (0)
+
+#define assert_sense(fc, key, asc, ascq)                                            \
+	do {                                                                        \
+		assert_status(fc, SCSI_CHECK_CONDITION);                            \
+		assert_int_equal((fc)->sense[0] & 0x7f, 0x70);                      \
+		assert_int_equal((fc)->sense[2], (key));                            \
+		assert_int_equal((fc)->sense[12] << 8 | (fc)->sense[13],            \
+		    (asc) << 8 | (ascq));                                           \
+	} while (0)
+
+/* INVALID FIELD IN CDB with its pointer; bit -1: none. */
+#define assert_field(fc, byte, bit)                                                 \
+	do {                                                                        \
+		assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x24, 0x00);                  \
+		assert_int_equal((fc)->sense[15],                                   \
+		    0xc0 | ((bit) < 0 ? 0 : 0x08 | ((bit) & 7)));                   \
+		assert_int_equal(rd16((fc)->sense + 16), (byte));                   \
+	} while (0)
+
+#define assert_resid(fc, kind, n)                                                   \
+	do {                                                                        \
+		assert_int_equal((fc)->resid_kind, (kind));                         \
+		assert_int_equal((fc)->resid, (n));                                 \
+	} while (0)
+
+#define CDB(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
+
+static inline bool
+all_bytes(const uint8_t *p, size_t n, uint8_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i] != value)
+			return false;
+	return true;
+}
+
+#endif
