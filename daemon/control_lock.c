@@ -59,7 +59,7 @@ control_lock(const char *path)
 		if (err == -EWOULDBLOCK)
 			log_err("another sluiced is running with the control socket %s", path);
 		else
-			log_err("control socket %s: cannot lock %s: %s", path, lock, strerror(-err));
+			log_err("control socket %s: cannot lock it: %s", path, strerror(-err));
 		return err;
 	}
 	/* fd stays open, and with it the lock, until the process ends. */

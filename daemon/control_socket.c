@@ -37,7 +37,7 @@ static struct {
 	struct evconnlistener *listener;
 	struct event *retry;		/* accepts again after it ran out of descriptors */
 	struct sockaddr_un addr;
-	struct list clients;
+	struct list clients;		/* the one silent for longest first */
 	unsigned nclients;
 } ctl;
 
@@ -95,6 +95,8 @@ client_line(struct client *c)
 		return false;
 	client_send(c, rpc_answer(line, (size_t)eol.pos));
 	evbuffer_drain(in, (size_t)eol.pos + 1);
+	list_del(&c->link);
+	list_add_tail(&ctl.clients, &c->link);
 	return true;
 }
 
@@ -195,11 +197,14 @@ client_new(int fd)
 static void
 accepted(struct evconnlistener *l, evutil_socket_t fd, struct sockaddr *from, int len, void *arg)
 {
-	if (!peer_may(fd))
+	if (!peer_may(fd)) {
 		refuse(fd, "only root and the daemon's own user may use the control socket");
-	else if (ctl.nclients >= CLIENTS_MAX)
-		refuse(fd, "too many control clients");
-	else if (!client_new(fd))
+		return;
+	}
+	/* Who connects and says nothing must not lock others out. */
+	if (ctl.nclients == CLIENTS_MAX)
+		client_free(list_first(&ctl.clients, struct client, link));
+	if (!client_new(fd))
 		refuse(fd, "out of memory");
 }
 
@@ -230,13 +235,13 @@ listen_at(const char *path)
 	ctl.addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(ctl.addr.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(ctl.addr.sun_path, path);
+	memcpy(ctl.addr.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	/* What is there was left by one that crashed: we hold the lock. */
 	unlink(path);
-	/* The mode of the descriptor becomes the mode of the socket: at no time may others connect. */
+	/* The descriptor's mode becomes the socket's: at no time may others connect. */
 	if (fchmod(fd, 0600) || bind(fd, (struct sockaddr *)&ctl.addr, sizeof(ctl.addr)) ||
 	    listen(fd, CLIENTS_MAX)) {
 		err = -errno;

@@ -32,7 +32,10 @@ static bool to_journal;
 static pthread_mutex_t limit_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct log_limit limit;
 
-/* systemd.exec(5): JOURNAL_STREAM names the device and inode of the stream; stderr may have been redirected since. */
+/*
+ * systemd.exec(5): JOURNAL_STREAM names the device and inode of the stream;
+ * stderr may have been redirected since.
+ */
 static void
 find_journal(void)
 {

@@ -14,7 +14,7 @@ struct reactor {
 	/* -- the owner's: no other thread looks -- */
 	struct event_base *base;
 	uint64_t now;			/* read once a turn */
-	uint64_t last;			/* start of the turn after the one in which something happened */
+	uint64_t last;			/* when something last happened: the next turn's start */
 	uint64_t poll_ns;
 	bool busy;			/* something happened in this turn */
 	bool slept;			/* blocked, and no callback has run since */
@@ -54,7 +54,7 @@ void loop_fini(struct reactor *);
 void loop_run(struct reactor *);
 /* Runs deferred work, and what that defers. */
 void loop_work(struct reactor *);
-/* Every callback out of the event base calls this first: time did not stand still while it slept. */
+/* Every callback out of the event base calls this first: time went on while it slept. */
 void loop_event(struct reactor *);
 
 /* Runs the messages that are there, oldest first; false if there were none. */

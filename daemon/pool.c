@@ -7,7 +7,10 @@
 
 enum { SLAB_MIN = 64 * 1024, PAGE = 4096 };
 
-/* Behind a cache line of its own stand cap objects; those from n on were never used: zero, and not touched. */
+/*
+ * Behind a cache line of its own stand cap objects; those from n on were never
+ * used: zero, and not touched.
+ */
 struct slab {
 	struct slab *next;
 	size_t bytes;

@@ -27,7 +27,8 @@ add_value(char buf[CELL], size_t *at, const json_t *value)
 		add(buf, at, json_string_value(value));
 		break;
 	case JSON_INTEGER:
-		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+		snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT,
+		    json_integer_value(value));
 		add(buf, at, number);
 		break;
 	case JSON_REAL:

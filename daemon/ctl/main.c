@@ -75,8 +75,9 @@ terminal_width(void)
 static int
 check_file(const struct options *o)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	static const char name[] = "/sluiced";
+	char path[PATH_MAX + sizeof(name)];
+	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
 	char *slash;
 
 	if (o->nargs != 1) {
@@ -86,8 +87,8 @@ check_file(const struct options *o)
 	path[n > 0 ? n : 0] = 0;
 	slash = strrchr(path, '/');
 	/* Beside us, as it is built; else where it is installed. */
-	if (slash && (size_t)(slash + sizeof("/sluiced") - path) <= sizeof(path)) {
-		strcpy(slash, "/sluiced");
+	if (slash) {
+		memcpy(slash, name, sizeof(name));
 		if (access(path, X_OK) == 0)
 			execl(path, "sluiced", "-t", "-c", o->args[0], (char *)NULL);
 	}
@@ -130,7 +131,7 @@ verb_text(const json_t *verb, const char *key)
 	return text ? text : "";
 }
 
-/* Arguments under the parameters' names, in their order. NULL: they do not fit, and it was said why. */
+/* Arguments under the parameters' names, in their order. NULL: they do not fit; said why. */
 static json_t *
 params_make(const json_t *verb, char **args, int nargs)
 {
