@@ -387,7 +387,7 @@ static void
 login_keys_are_rejected(void **state)
 {
 	static const char *const keys[] = { "MaxBurstLength=65536", "HeaderDigest=CRC32C", "ErrorRecoveryLevel=0",
-		"InitiatorName=iqn.2026-11.com.example:other", "TargetName=" WORLD_OPEN, "SessionType=Normal",
+		"InitiatorName=iqn.2026-11.com.example:other", ("TargetName=" WORLD_OPEN), "SessionType=Normal",
 		"AuthMethod=None" };
 	char text[128], want[128];
 	size_t i, at;
