@@ -50,14 +50,27 @@ offset_pos(const struct reader *r, size_t offset)
 	return pos;
 }
 
+/* A mark counts letters, of one to four bytes, without the byte order mark. 0: at the end. */
+static char
+letter_at(const struct reader *r, yaml_mark_t mark)
+{
+	size_t i = r->len >= 3 && memcmp(r->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0, n = 0;
+
+	for (; i < r->len; i++) {
+		if ((r->text[i] & 0xc0) != 0x80 && n++ == mark.index)
+			return r->text[i];
+	}
+	return '\0';
+}
+
 static const char *
 parser_hint(const struct reader *r, const yaml_parser_t *p)
 {
-	size_t at = p->problem_mark.index, from = p->context_mark.index;
+	char from = p->context ? letter_at(r, p->context_mark) : '\0';
 
-	if (at < r->len && r->text[at] == '\t')
+	if (letter_at(r, p->problem_mark) == '\t')
 		return " (a tab; indent with spaces)";
-	if (p->context && from < r->len && (r->text[from] == '*' || r->text[from] == '&'))
+	if (from == '*' || from == '&')
 		return " (a text that begins with * or & needs quotes)";
 	return "";
 }
