@@ -91,18 +91,30 @@ is_list_key(const char *key)
 	    strcmp(key, "auth") == 0 || strcmp(key, "targets") == 0;
 }
 
+static bool
+is_top_key(const char *key)
+{
+	const struct conf_key *k;
+
+	for (k = conf_top_keys; k->name && strcmp(k->name, key) != 0; k++)
+		continue;
+	return k->name;
+}
+
 /* Lists of the same name become one; anything else may be set once, in one place. */
 static void
 pair_merge(struct conf_load *l, struct conf_node *n)
 {
-	struct conf_node *have = conf_node_get(l->root, n->key), *i, *next;
+	struct conf_node *have = NULL, *i, *next;
 	char pos[512];
 
+	if (is_top_key(n->key))
+		have = conf_node_get(l->root, n->key);
 	if (!have) {
 		conf_node_add(l->root, n);
 		return;
 	}
-	if (!*n->key || have->key_pos.file == n->key_pos.file)
+	if (have->key_pos.file == n->key_pos.file)
 		return;			/* said already: twice in one map */
 	if (!is_list_key(n->key)) {
 		conf_error(l, n->key_pos, "%s is set already at %s", n->key,
@@ -379,8 +391,10 @@ include_read(struct conf_load *l, struct conf_file *f, const struct conf_node *n
 		l->partial = true;
 		return;
 	}
-	if (conf_texts(l, &key, n, &list))
+	if (conf_texts(l, &key, n, &list)) {
+		l->partial = true;
 		return;
+	}
 	for (i = 0; i < list.n; i++)
 		include_one(l, f, list.v[i], list.pos[i]);
 }

@@ -1,27 +1,9 @@
 /* The configuration as a whole: the example of the design, the files that are shipped, many errors, rubbish. */
-#include "tests/unit/conf/check.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "tests/unit/conf/files.h"
 
 #include "disk.h"
 #include "transport.h"
 #include "transport/iscsi/params.h"
-
-static char dir[] = "/tmp/sluice-conf-XXXXXX";
-static int home;
-
-static void
-file_write(const char *name, const char *text, mode_t mode)
-{
-	FILE *f = fopen(name, "w");
-
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-	assert_int_equal(chmod(name, mode), 0);
-}
 
 /* From the source tree, where the tests are run. */
 static char *
@@ -30,50 +12,32 @@ file_text(const char *path)
 	char *text = calloc(1, 65536);
 	FILE *f;
 
-	assert_int_equal(fchdir(home), 0);
+	assert_int_equal(fchdir(files_home), 0);
 	f = fopen(path, "r");
 	assert_non_null(f);
 	assert_non_null(text);
 	assert_true(fread(text, 1, 65535, f) > 0);
 	fclose(f);
-	assert_int_equal(chdir(dir), 0);
+	assert_int_equal(chdir(files_dir), 0);
 	return text;
 }
 
 static int
-dir_make(void **state)
+begin(void **state)
 {
-	home = open(".", O_RDONLY | O_DIRECTORY);
-	if (home < 0 || !mkdtemp(dir) || chdir(dir))
+	if (files_begin(state))
 		return -1;
 	file_write("lab.secret", "twelve bytes or more\n", 0600);
 	file_write("lab-mutual.secret", "twelve other bytes\n", 0600);
 	return 0;
 }
 
-static int
-dir_remove(void **state)
-{
-	unlink("lab.secret");
-	unlink("lab-mutual.secret");
-	unlink("conf.yaml");
-	return fchdir(home) || rmdir(dir) ? -1 : 0;
-}
-
 /* Loads a text as a file, and what is said about it. */
 static struct conf *
 load(const char *text, char **errors)
 {
-	struct conf *conf;
-	size_t size;
-	FILE *f = open_memstream(errors, &size);
-	int e;
-
 	file_write("conf.yaml", text, 0600);
-	e = conf_load("conf.yaml", &conf, f);
-	fclose(f);
-	assert_int_equal(e, conf ? 0 : -EINVAL);
-	return conf;
+	return files_load("conf.yaml", NULL, errors);
 }
 
 /* -- the design's example -- */
@@ -503,5 +467,5 @@ main(void)
 		cmocka_unit_test(without_a_stream_nothing_is_printed),
 	};
 
-	return cmocka_run_group_tests(tests, dir_make, dir_remove);
+	return cmocka_run_group_tests(tests, begin, files_end);
 }
