@@ -62,6 +62,40 @@ rig_stop(struct nexus *nexus)
 
 #define CDB(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
+/* Disk d0. */
+static struct fake_disk *const disk = &fakes.fake[0];
+
+/* One disk with these capabilities. */
+static inline struct nexus *
+start_with(uint32_t caps)
+{
+	fake_world_init(1);
+	disk->caps = caps;
+	assert_int_equal(fake_world_start(1), 0);
+	return fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+}
+
+/* A command to LUN 0 with data to take. */
+static inline struct fake_cmd *
+send_out(struct nexus *nexus, const uint8_t *cdb, size_t len, uint32_t edtl, uint8_t pattern,
+    enum fake_data how)
+{
+	struct fake_cmd *fc = fake_cmd_new(nexus, 0, cdb, len);
+
+	fake_cmd_expect(fc, edtl, 0, pattern);
+	fc->how = how;
+	fake_cmd_submit(fc);
+	return fc;
+}
+
+/* A command of which only the status matters. */
+#define DONE(fc, status)                                                            \
+	do {                                                                        \
+		struct fake_cmd *done_ = (fc);                                      \
+		assert_status(done_, status);                                       \
+		fake_cmd_free(done_);                                               \
+	} while (0)
+
 static inline bool
 all_bytes(const uint8_t *p, size_t n, uint8_t value)
 {
