@@ -78,7 +78,8 @@ const struct login_env world_env = {
 };
 
 static struct conf_portal
-portal_of(const char *name, const struct transport *tr, struct sockaddr_storage *a, int n, uint32_t group)
+portal_of(
+    const char *name, const struct transport *tr, struct sockaddr_storage *a, int n, uint32_t group)
 {
 	return (struct conf_portal){
 		.name = (char *)name, .transport = tr, .naddrs = n, .addrs = a, .group = group,

@@ -1,4 +1,4 @@
-/* A world for logins without a daemon: a few targets on a few portals, and an initiator to knock. */
+/* A world for logins without a daemon: a few targets on a few portals. */
 #ifndef ISCSI_WORLD_H
 #define ISCSI_WORLD_H
 
@@ -26,7 +26,7 @@ struct world {
 	struct conf_auth auth;
 	struct iscsi_target_conf limits;
 	struct login_peer peer;		/* 10.0.0.9 on lan, at 10.0.0.1:3260 */
-	unsigned crowd;			/* so many more targets with names of 223 bytes, up to WORLD_CROWD */
+	unsigned crowd;			/* targets more, with names of 223 bytes */
 };
 
 extern struct world world;

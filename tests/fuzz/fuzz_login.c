@@ -67,7 +67,8 @@ text_make(struct client *c, unsigned control, const uint8_t *data, uint32_t *len
 	unsigned n;
 
 	if (control & ADD_RESPONSE && c->challenge_len > 0) {
-		n = chap_digest(c->alg, (uint8_t)c->id, WORLD_SECRET, c->challenge, c->challenge_len, d);
+		n = chap_digest(
+		    c->alg, (uint8_t)c->id, WORLD_SECRET, c->challenge, c->challenge_len, d);
 		text_put(&out, "CHAP_N", WORLD_USER);
 		text_put_hex(&out, "CHAP_R", d, n);
 		c->proved = true;
@@ -92,7 +93,8 @@ entered(struct client *c)
 	assert(p->first_burst >= 512 && p->first_burst <= p->max_burst);
 	assert(p->max_xmit_dsl >= 512 && p->max_connections == 1 && p->error_recovery_level == 0);
 	assert(strcmp(p->target, WORLD_PRIVATE) != 0 && strcmp(p->target, WORLD_ELSEWHERE) != 0);
-	assert(strcmp(p->target, WORLD_LOCKED) != 0 || (c->proved && strcmp(p->user, WORLD_USER) == 0));
+	assert(strcmp(p->target, WORLD_LOCKED) != 0 ||
+	       (c->proved && strcmp(p->user, WORLD_USER) == 0));
 	c->params = *p;
 	c->exchange = exchange_new_in(&world_env);
 }
@@ -100,8 +102,11 @@ entered(struct client *c)
 static bool
 login_one(struct client *c, unsigned control, uint8_t flags, const uint8_t *text, uint32_t len)
 {
-	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ, .flags = flags, .cid = put16(1),
-		.version_min = control & OTHER_VERSION ? 1 : 0, .isid = { control & OTHER_ISID ? 1 : 0 } };
+	struct iscsi_login_req req = { .opcode = ISCSI_LOGIN_REQ,
+		.flags = flags,
+		.cid = put16(1),
+		.version_min = control & OTHER_VERSION ? 1 : 0,
+		.isid = { control & OTHER_ISID ? 1 : 0 } };
 	struct iscsi_login_rsp rsp;
 	uint8_t answer[ISCSI_LOGIN_DSL_MAX];
 	uint32_t answer_len;
@@ -130,8 +135,11 @@ login_one(struct client *c, unsigned control, uint8_t flags, const uint8_t *text
 static void
 exchange_one(struct client *c, unsigned control, uint8_t flags, const uint8_t *text, uint32_t len)
 {
-	struct iscsi_text_req req = { .opcode = ISCSI_TEXT_REQ, .flags = flags,
-		.ttt = put32(control & TAG_WRONG ? 7 : control & TAG_SENT ? c->ttt : ISCSI_NO_TAG) };
+	struct iscsi_text_req req = { .opcode = ISCSI_TEXT_REQ,
+		.flags = flags,
+		.ttt = put32(control & TAG_WRONG  ? 7
+			     : control & TAG_SENT ? c->ttt
+						  : ISCSI_NO_TAG) };
 	struct iscsi_text_rsp rsp;
 	uint8_t answer[4096];
 	uint32_t answer_len;

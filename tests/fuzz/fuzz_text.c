@@ -1,4 +1,4 @@
-/* Key=value text and its values: nothing is read or written outside, and what decodes encodes again. */
+/* Key=value text: nothing is read or written outside, and what decodes encodes again. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,7 +88,8 @@ digest(const char *name, unsigned id, const char *secret, const uint8_t *c, size
 	m[0] = (uint8_t)id;
 	memcpy(m + 1, secret, n);
 	memcpy(m + 1 + n, c, len);
-	assert_int_equal(EVP_Digest(m, 1 + n + len, d, &out_len, EVP_get_digestbyname(name), NULL), 1);
+	assert_int_equal(
+	    EVP_Digest(m, 1 + n + len, d, &out_len, EVP_get_digestbyname(name), NULL), 1);
 	return out_len;
 }
 
@@ -133,8 +134,10 @@ digests_have_known_answers(void **state)
 	} cases[] = {
 		{ CHAP_MD5, "0xa2e30ede851fefc5587285a260624dc8" },
 		{ CHAP_SHA1, "0xfbd487c1f7fc69cd055cfae28925a55baeb294c0" },
-		{ CHAP_SHA256, "0x1bb8f0bb5cf65959a5f7be921ea84d52d58ec04278b63fcc814d53963fd0ba20" },
-		{ CHAP_SHA3_256, "0xbb095da82bee3b52cc2518268b177fb77f0517e389dab5f52b36251639380480" },
+		{ CHAP_SHA256,
+		    "0x1bb8f0bb5cf65959a5f7be921ea84d52d58ec04278b63fcc814d53963fd0ba20" },
+		{ CHAP_SHA3_256,
+		    "0xbb095da82bee3b52cc2518268b177fb77f0517e389dab5f52b36251639380480" },
 	};
 	uint8_t challenge[16], d[CHAP_DIGEST_MAX];
 	unsigned n;
@@ -171,8 +174,9 @@ one_way_succeeds_with_each_algorithm(void **state)
 		assert_int_equal(text_binary(answer("CHAP_C"), sent, sizeof(sent), &len), 0);
 		assert_int_equal(len, algs[i].len);
 		assert_memory_equal(sent, chap.challenge, len);
-		assert_int_equal(step_of(&chap, NULL, USER, response(&chap, algs[i].name, SECRET), NULL,
-		    NULL), CHAP_GOES_ON);
+		assert_int_equal(
+		    step_of(&chap, NULL, USER, response(&chap, algs[i].name, SECRET), NULL, NULL),
+		    CHAP_GOES_ON);
 		assert_int_equal(chap.state, CHAP_PROVED);
 		assert_int_equal(out.len, 0);
 		end(NULL);
@@ -191,8 +195,9 @@ mutual_succeeds_with_each_algorithm(void **state)
 	for (i = 0; i < ARRAY_LEN(algs); i++) {
 		begin(NULL);
 		challenged(algs[i].number);
-		assert_int_equal(step_of(&chap, NULL, USER, response(&chap, algs[i].name, SECRET), "200",
-		    hex(challenge, sizeof(challenge))), CHAP_GOES_ON);
+		assert_int_equal(step_of(&chap, NULL, USER, response(&chap, algs[i].name, SECRET),
+				     "200", hex(challenge, sizeof(challenge))),
+		    CHAP_GOES_ON);
 		assert_int_equal(chap.state, CHAP_PROVED);
 		n = digest(algs[i].name, 200, TARGET_SECRET, challenge, sizeof(challenge), d);
 		assert_string_equal(answer("CHAP_N"), TARGET_USER);
@@ -232,9 +237,20 @@ the_first_supported_algorithm_is_taken(void **state)
 	static const struct {
 		const char *list, *taken;
 	} cases[] = {
-		{ "7,6,5", "7" }, { "5", "5" }, { "5,7", "5" }, { "8", "8" }, { ",5", "5" }, { "5,", "5" },
-		{ "99,123,6", "6" }, { "05", NULL }, { "55", NULL }, { "", NULL }, { "1,2,3", NULL },
-		{ "0x5", NULL }, { " 5", NULL }, { "57,75", NULL },
+		{ "7,6,5", "7" },
+		{ "5", "5" },
+		{ "5,7", "5" },
+		{ "8", "8" },
+		{ ",5", "5" },
+		{ "5,", "5" },
+		{ "99,123,6", "6" },
+		{ "05", NULL },
+		{ "55", NULL },
+		{ "", NULL },
+		{ "1,2,3", NULL },
+		{ "0x5", NULL },
+		{ " 5", NULL },
+		{ "57,75", NULL },
 	};
 	size_t i;
 
@@ -309,7 +325,8 @@ a_longer_or_shorter_right_response_is_wrong(void **state)
 static void
 a_response_that_does_not_decode_is_malformed(void **state)
 {
-	static const char *const bad[] = { "", "0x", "0xabc", "0xzz", "1234", "0b", "0b===", "0bA", "0b!!!!" };
+	static const char *const bad[] = { "", "0x", "0xabc", "0xzz", "1234", "0b", "0b===", "0bA",
+		"0b!!!!" };
 	size_t i;
 
 	for (i = 0; i < ARRAY_LEN(bad); i++) {
@@ -345,7 +362,8 @@ static void
 the_wrong_secret_fails_and_ends_it(void **state)
 {
 	challenged("5");
-	assert_int_equal(step_of(&chap, NULL, USER, response(&chap, "MD5", "wrong secret"), NULL, NULL),
+	assert_int_equal(
+	    step_of(&chap, NULL, USER, response(&chap, "MD5", "wrong secret"), NULL, NULL),
 	    CHAP_FAILED);
 	/* A second try at the same challenge is not answered either. */
 	assert_int_equal(step_of(&chap, NULL, USER, response(&chap, "MD5", SECRET), NULL, NULL),
@@ -360,9 +378,15 @@ the_user_is_compared_byte_for_byte(void **state)
 		const char *configured, *sent;
 		bool same;
 	} cases[] = {
-		{ "0xadmin", "0xadmin", true }, { "0bob", "0bob", true }, { "0x", "0x", true },
-		{ "0xadmin", "admin", false }, { "admin", "0xadmin", false }, { "admin", "Admin", false },
-		{ "admin", "admin ", false }, { "admin", "", false }, { "0x61", "a", false },
+		{ "0xadmin", "0xadmin", true },
+		{ "0bob", "0bob", true },
+		{ "0x", "0x", true },
+		{ "0xadmin", "admin", false },
+		{ "admin", "0xadmin", false },
+		{ "admin", "Admin", false },
+		{ "admin", "admin ", false },
+		{ "admin", "", false },
+		{ "0x61", "a", false },
 	};
 	size_t i;
 
@@ -370,8 +394,9 @@ the_user_is_compared_byte_for_byte(void **state)
 		begin(NULL);
 		auth.user = (char *)cases[i].configured;
 		challenged("5");
-		assert_int_equal(step_of(&chap, NULL, cases[i].sent, response(&chap, "MD5", SECRET), NULL,
-		    NULL), cases[i].same ? CHAP_GOES_ON : CHAP_FAILED);
+		assert_int_equal(
+		    step_of(&chap, NULL, cases[i].sent, response(&chap, "MD5", SECRET), NULL, NULL),
+		    cases[i].same ? CHAP_GOES_ON : CHAP_FAILED);
 		end(NULL);
 	}
 	begin(NULL);
@@ -423,7 +448,8 @@ our_own_challenge_is_not_answered(void **state)
 		chap_fini(&other);
 	}
 	/* And A's own challenge on A. */
-	assert_int_equal(step_of(&chap, NULL, USER, response(&chap, "MD5", SECRET), "1", spelling[1]),
+	assert_int_equal(
+	    step_of(&chap, NULL, USER, response(&chap, "MD5", SECRET), "1", spelling[1]),
 	    CHAP_FAILED);
 }
 
@@ -464,9 +490,14 @@ keys_out_of_order_are_malformed(void **state)
 		{ .a = "5", .i = "1", .c = "0x00" },
 	};
 	static const struct chap_keys second[] = {
-		{ .a = "5" }, { .n = USER }, { .r = "0x00" }, { .n = USER, .r = "0x00", .i = "1" },
-		{ .n = USER, .r = "0x00", .c = "0x00" }, { .a = "5", .n = USER, .r = "0x00" },
-		{ .n = USER, .r = "0x00", .i = "256", .c = "0x00" }, { .n = USER, .r = "0x00", .i = "1", .c = "7" },
+		{ .a = "5" },
+		{ .n = USER },
+		{ .r = "0x00" },
+		{ .n = USER, .r = "0x00", .i = "1" },
+		{ .n = USER, .r = "0x00", .c = "0x00" },
+		{ .a = "5", .n = USER, .r = "0x00" },
+		{ .n = USER, .r = "0x00", .i = "256", .c = "0x00" },
+		{ .n = USER, .r = "0x00", .i = "1", .c = "7" },
 	};
 	size_t i;
 

@@ -66,8 +66,8 @@ send_bytes(unsigned flags, uint32_t ttt, const void *data, size_t len)
 	answer = malloc(size);
 	req.flags = (uint8_t)flags;
 	req.ttt = put32(ttt);
-	rc = exchange_step(exchange, &params, &world.peer, &req, copy, (uint32_t)len, &rsp, answer, size,
-	    &answer_len);
+	rc = exchange_step(exchange, &params, &world.peer, &req, copy, (uint32_t)len, &rsp, answer,
+	    size, &answer_len);
 	free(copy);
 	if (rc != 0) {
 		assert_int_equal(answer_len, 0);
@@ -134,11 +134,12 @@ answered(const char *text)
 }
 
 #define OPEN_LINES "TargetName=" WORLD_OPEN "\nTargetAddress=10.0.0.1:3260,1\n"
-#define LOCKED_LINES "TargetName=" WORLD_LOCKED "\nTargetAddress=10.0.0.1:3260,1\n"                  \
+#define LOCKED_LINES                                                                               \
+	"TargetName=" WORLD_LOCKED "\nTargetAddress=10.0.0.1:3260,1\n"                             \
 	"TargetAddress=10.0.0.1:3261,7\n"
 #define ELSEWHERE_LINES "TargetName=" WORLD_ELSEWHERE "\nTargetAddress=10.0.0.1:3261,7\n"
 
-/* What may not be used is not shown, nor what iSCSI does not reach; wildcards have an address (L14). */
+/* L14: what may not be used is not shown, nor what iSCSI does not reach. */
 static void
 all_targets_with_their_addresses(void **state)
 {
@@ -369,9 +370,11 @@ the_receive_limit_may_be_declared_again(void **state)
 {
 	assert_string_equal(answered("MaxRecvDataSegmentLength=65536\n"), "");
 	assert_int_equal(params.max_xmit_dsl, 65536);
-	assert_string_equal(answered("MaxRecvDataSegmentLength=511\n"), "MaxRecvDataSegmentLength=Reject\n");
+	assert_string_equal(
+	    answered("MaxRecvDataSegmentLength=511\n"), "MaxRecvDataSegmentLength=Reject\n");
 	assert_int_equal(params.max_xmit_dsl, 65536);
-	assert_string_equal(answered("MaxRecvDataSegmentLength=512\nSendTargets=" WORLD_OPEN "\n"), OPEN_LINES);
+	assert_string_equal(
+	    answered("MaxRecvDataSegmentLength=512\nSendTargets=" WORLD_OPEN "\n"), OPEN_LINES);
 	assert_int_equal(params.max_xmit_dsl, 512);
 }
 
@@ -379,16 +382,17 @@ the_receive_limit_may_be_declared_again(void **state)
 static void
 a_declaration_beside_an_error_does_not_count(void **state)
 {
-	assert_int_equal(send_text(F, ISCSI_NO_TAG, "MaxRecvDataSegmentLength=65536\n=\n"), -EPROTO);
+	assert_int_equal(
+	    send_text(F, ISCSI_NO_TAG, "MaxRecvDataSegmentLength=65536\n=\n"), -EPROTO);
 	assert_int_equal(params.max_xmit_dsl, 8192);
 }
 
 static void
 login_keys_are_rejected(void **state)
 {
-	static const char *const keys[] = { "MaxBurstLength=65536", "HeaderDigest=CRC32C", "ErrorRecoveryLevel=0",
-		"InitiatorName=iqn.2026-11.com.example:other", ("TargetName=" WORLD_OPEN), "SessionType=Normal",
-		"AuthMethod=None" };
+	static const char *const keys[] = { "MaxBurstLength=65536", "HeaderDigest=CRC32C",
+		"ErrorRecoveryLevel=0", "InitiatorName=iqn.2026-11.com.example:other",
+		("TargetName=" WORLD_OPEN), "SessionType=Normal", "AuthMethod=None" };
 	char text[128], want[128];
 	size_t i, at;
 
@@ -397,7 +401,8 @@ login_keys_are_rejected(void **state)
 		at = 0;
 		text_add(text, sizeof(text), &at, "%s\n", keys[i]);
 		at = 0;
-		text_add(want, sizeof(want), &at, "%.*s=Reject\n", (int)strcspn(keys[i], "="), keys[i]);
+		text_add(
+		    want, sizeof(want), &at, "%.*s=Reject\n", (int)strcspn(keys[i], "="), keys[i]);
 		assert_string_equal(answered(text), want);
 	}
 	assert_string_equal(params.initiator, WORLD_INITIATOR);

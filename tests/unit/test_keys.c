@@ -1,4 +1,4 @@
-/* Negotiation of each key: who wins, what is refused, what comes out, and that defaults hold without it. */
+/* Negotiation of each key: who wins, what is refused, what comes out, and the defaults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,20 +144,31 @@ static void
 numbers_are_the_smaller_or_the_larger(void **state)
 {
 	static const struct offer_case cases[] = {
-		{ "MaxConnections", "1", "1" }, { "MaxConnections", "65535", "4" },
-		{ "MaxConnections", "0", "!" }, { "MaxConnections", "65536", "!" },
-		{ "MaxBurstLength", "512", "512" }, { "MaxBurstLength", "16777215", "1048576" },
-		{ "MaxBurstLength", "511", "!" }, { "MaxBurstLength", "16777216", "!" },
-		{ "FirstBurstLength", "0x10000", "65536" }, { "FirstBurstLength", "16777215", "262144" },
-		{ "FirstBurstLength", "-1", "!" }, { "FirstBurstLength", "64K", "!" },
-		{ "MaxOutstandingR2T", "1", "1" }, { "MaxOutstandingR2T", "16", "4" },
+		{ "MaxConnections", "1", "1" },
+		{ "MaxConnections", "65535", "4" },
+		{ "MaxConnections", "0", "!" },
+		{ "MaxConnections", "65536", "!" },
+		{ "MaxBurstLength", "512", "512" },
+		{ "MaxBurstLength", "16777215", "1048576" },
+		{ "MaxBurstLength", "511", "!" },
+		{ "MaxBurstLength", "16777216", "!" },
+		{ "FirstBurstLength", "0x10000", "65536" },
+		{ "FirstBurstLength", "16777215", "262144" },
+		{ "FirstBurstLength", "-1", "!" },
+		{ "FirstBurstLength", "64K", "!" },
+		{ "MaxOutstandingR2T", "1", "1" },
+		{ "MaxOutstandingR2T", "16", "4" },
 		{ "MaxOutstandingR2T", "0", "!" },
-		{ "DefaultTime2Wait", "0", "2" }, { "DefaultTime2Wait", "5", "5" },
+		{ "DefaultTime2Wait", "0", "2" },
+		{ "DefaultTime2Wait", "5", "5" },
 		{ "DefaultTime2Wait", "3601", "!" },
-		{ "DefaultTime2Retain", "0", "0" }, { "DefaultTime2Retain", "3600", "20" },
-		{ "ErrorRecoveryLevel", "0", "0" }, { "ErrorRecoveryLevel", "2", "1" },
+		{ "DefaultTime2Retain", "0", "0" },
+		{ "DefaultTime2Retain", "3600", "20" },
+		{ "ErrorRecoveryLevel", "0", "0" },
+		{ "ErrorRecoveryLevel", "2", "1" },
 		{ "ErrorRecoveryLevel", "3", "!" },
-		{ "iSCSIProtocolLevel", "0", "0" }, { "iSCSIProtocolLevel", "2", "1" },
+		{ "iSCSIProtocolLevel", "0", "0" },
+		{ "iSCSIProtocolLevel", "2", "1" },
 		{ "iSCSIProtocolLevel", "32", "!" },
 	};
 
@@ -189,8 +200,10 @@ static void
 the_receive_limit_is_declared(void **state)
 {
 	static const struct offer_case cases[] = {
-		{ "MaxRecvDataSegmentLength", "512", "" }, { "MaxRecvDataSegmentLength", "16777215", "" },
-		{ "MaxRecvDataSegmentLength", "511", "!" }, { "MaxRecvDataSegmentLength", "16777216", "!" },
+		{ "MaxRecvDataSegmentLength", "512", "" },
+		{ "MaxRecvDataSegmentLength", "16777215", "" },
+		{ "MaxRecvDataSegmentLength", "511", "!" },
+		{ "MaxRecvDataSegmentLength", "16777216", "!" },
 		{ "MaxRecvDataSegmentLength", "", "!" },
 	};
 
@@ -204,12 +217,16 @@ static void
 the_first_allowed_digest_of_the_initiator_wins(void **state)
 {
 	static const struct offer_case cases[] = {
-		{ "HeaderDigest", "CRC32C,None", "CRC32C" }, { "HeaderDigest", "None,CRC32C", "None" },
-		{ "HeaderDigest", "X-foo,CRC32C", "CRC32C" }, { "HeaderDigest", "CRC32C", "CRC32C" },
+		{ "HeaderDigest", "CRC32C,None", "CRC32C" },
+		{ "HeaderDigest", "None,CRC32C", "None" },
+		{ "HeaderDigest", "X-foo,CRC32C", "CRC32C" },
+		{ "HeaderDigest", "CRC32C", "CRC32C" },
 		{ "HeaderDigest", ",CRC32C", "CRC32C" },
-		{ "HeaderDigest", "crc32c", "!" }, { "HeaderDigest", "CRC32CC", "!" },
+		{ "HeaderDigest", "crc32c", "!" },
+		{ "HeaderDigest", "CRC32CC", "!" },
 		{ "HeaderDigest", "", "!" },
-		{ "DataDigest", "CRC32C,None", "None" }, { "DataDigest", "CRC32C", "!" },
+		{ "DataDigest", "CRC32C,None", "None" },
+		{ "DataDigest", "CRC32C", "!" },
 	};
 
 	offers_are_answered(cases, ARRAY_LEN(cases));
@@ -266,8 +283,8 @@ task_reporting_is_what_rfc_3720_had(void **state)
 static void
 unknown_keys_are_not_understood(void **state)
 {
-	static const char *const names[] = { "X-com.example.foo", "X#NodeArchitecture", "RDMAExtensions",
-		"maxburstlength", "MaxBurstLengthX", "A" };
+	static const char *const names[] = { "X-com.example.foo", "X#NodeArchitecture",
+		"RDMAExtensions", "maxburstlength", "MaxBurstLengthX", "A" };
 	char longest[TEXT_KEY_MAX + 1];
 	size_t i;
 
@@ -318,7 +335,8 @@ a_key_is_not_offered_twice(void **state)
 static void
 identity_may_be_repeated_but_not_changed(void **state)
 {
-	assert_string_equal(offer_at(KEY_SECURITY, "InitiatorName", "iqn.2026-11.com.example:A"), "");
+	assert_string_equal(
+	    offer_at(KEY_SECURITY, "InitiatorName", "iqn.2026-11.com.example:A"), "");
 	assert_string_equal(offer("InitiatorName", "iqn.2026-11.com.example:a"), "");
 	assert_string_equal(offer("InitiatorName", "iqn.2026-11.com.example:b"), "!");
 	assert_string_equal(params.initiator, "iqn.2026-11.com.example:a");
@@ -412,12 +430,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_is_never_offered_has_the_defaults_of_the_rfc, begin),
 		cmocka_unit_test_setup(booleans_are_and_or_or, begin),
-		cmocka_unit_test_setup(this_side_can_insist_on_r2t_and_refuse_immediate_data, begin),
+		cmocka_unit_test_setup(
+		    this_side_can_insist_on_r2t_and_refuse_immediate_data, begin),
 		cmocka_unit_test_setup(numbers_are_the_smaller_or_the_larger, begin),
 		cmocka_unit_test_setup(outcomes_are_kept, begin),
 		cmocka_unit_test_setup(the_receive_limit_is_declared, begin),
 		cmocka_unit_test_setup(the_first_allowed_digest_of_the_initiator_wins, begin),
-		cmocka_unit_test_setup(a_discovery_session_gets_no_digest_and_no_session_keys, begin),
+		cmocka_unit_test_setup(
+		    a_discovery_session_gets_no_digest_and_no_session_keys, begin),
 		cmocka_unit_test_setup(obsolete_marker_keys_are_declined, begin),
 		cmocka_unit_test_setup(task_reporting_is_what_rfc_3720_had, begin),
 		cmocka_unit_test_setup(unknown_keys_are_not_understood, begin),

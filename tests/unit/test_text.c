@@ -1,4 +1,4 @@
-/* Key=value text: what is taken, what is refused, and that nothing is read or written past an end. */
+/* Key=value text: what is taken and refused, and that nothing is read or written past an end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -123,13 +123,30 @@ numbers_are_decimal_or_hexadecimal(void **state)
 		int rc;
 		uint64_t value;
 	} cases[] = {
-		{ "0", 0, 0 }, { "1", 0, 1 }, { "65536", 0, 65536 }, { "16777215", 0, 16777215 },
-		{ "0x10", 0, 16 }, { "0XfF", 0, 255 }, { "0x0010", 0, 16 }, { "0xFFFFFF", 0, 0xffffff },
-		{ "16777216", -ERANGE, 0 }, { "18446744073709551616", -ERANGE, 0 },
-		{ "99999999999999999999999999", -ERANGE, 0 }, { "0x10000000000000000", -ERANGE, 0 },
-		{ "", -EINVAL, 0 }, { "0x", -EINVAL, 0 }, { "05", -EINVAL, 0 }, { "00", -EINVAL, 0 },
-		{ "-1", -EINVAL, 0 }, { "+1", -EINVAL, 0 }, { " 1", -EINVAL, 0 }, { "1 ", -EINVAL, 0 },
-		{ "1a", -EINVAL, 0 }, { "0xg", -EINVAL, 0 }, { "1.5", -EINVAL, 0 }, { "\xff", -EINVAL, 0 },
+		{ "0", 0, 0 },
+		{ "1", 0, 1 },
+		{ "65536", 0, 65536 },
+		{ "16777215", 0, 16777215 },
+		{ "0x10", 0, 16 },
+		{ "0XfF", 0, 255 },
+		{ "0x0010", 0, 16 },
+		{ "0xFFFFFF", 0, 0xffffff },
+		{ "16777216", -ERANGE, 0 },
+		{ "18446744073709551616", -ERANGE, 0 },
+		{ "99999999999999999999999999", -ERANGE, 0 },
+		{ "0x10000000000000000", -ERANGE, 0 },
+		{ "", -EINVAL, 0 },
+		{ "0x", -EINVAL, 0 },
+		{ "05", -EINVAL, 0 },
+		{ "00", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 ", -EINVAL, 0 },
+		{ "1a", -EINVAL, 0 },
+		{ "0xg", -EINVAL, 0 },
+		{ "1.5", -EINVAL, 0 },
+		{ "\xff", -EINVAL, 0 },
 	};
 	uint64_t v;
 	size_t i;
@@ -153,16 +170,33 @@ binary_values_are_hex_or_base64(void **state)
 		size_t len;
 		const char *bytes;
 	} cases[] = {
-		{ "0x00ff", 0, 2, "\x00\xff" }, { "0XAbCd", 0, 2, "\xab\xcd" },
-		{ "0x", -EINVAL, 0, "" }, { "0x1", -EINVAL, 0, "" }, { "0x123", -EINVAL, 0, "" },
-		{ "0x0g", -EINVAL, 0, "" }, { "0x-1", -EINVAL, 0, "" }, { "1234", -EINVAL, 0, "" },
-		{ "", -EINVAL, 0, "" }, { "0", -EINVAL, 0, "" }, { "0y00", -EINVAL, 0, "" },
-		{ "0x11223344", 0, 4, "\x11\x22\x33\x44" }, { "0x1122334455", -E2BIG, 0, "" },
-		{ "0bAP8=", 0, 2, "\x00\xff" }, { "0BAP8=", 0, 2, "\x00\xff" }, { "0bAA==", 0, 1, "\0" },
-		{ "0b////", 0, 3, "\xff\xff\xff" }, { "0bESIzRA==", 0, 4, "\x11\x22\x33\x44" },
-		{ "0bESIzRFU=", -E2BIG, 0, "" }, { "0b", -EINVAL, 0, "" }, { "0bA", -EINVAL, 0, "" },
-		{ "0bAP8", -EINVAL, 0, "" }, { "0bA===", -EINVAL, 0, "" }, { "0b====", -EINVAL, 0, "" },
-		{ "0bA=P8", -EINVAL, 0, "" }, { "0bAP8=AP8=", -EINVAL, 0, "" }, { "0bAP 8", -EINVAL, 0, "" },
+		{ "0x00ff", 0, 2, "\x00\xff" },
+		{ "0XAbCd", 0, 2, "\xab\xcd" },
+		{ "0x", -EINVAL, 0, "" },
+		{ "0x1", -EINVAL, 0, "" },
+		{ "0x123", -EINVAL, 0, "" },
+		{ "0x0g", -EINVAL, 0, "" },
+		{ "0x-1", -EINVAL, 0, "" },
+		{ "1234", -EINVAL, 0, "" },
+		{ "", -EINVAL, 0, "" },
+		{ "0", -EINVAL, 0, "" },
+		{ "0y00", -EINVAL, 0, "" },
+		{ "0x11223344", 0, 4, "\x11\x22\x33\x44" },
+		{ "0x1122334455", -E2BIG, 0, "" },
+		{ "0bAP8=", 0, 2, "\x00\xff" },
+		{ "0BAP8=", 0, 2, "\x00\xff" },
+		{ "0bAA==", 0, 1, "\0" },
+		{ "0b////", 0, 3, "\xff\xff\xff" },
+		{ "0bESIzRA==", 0, 4, "\x11\x22\x33\x44" },
+		{ "0bESIzRFU=", -E2BIG, 0, "" },
+		{ "0b", -EINVAL, 0, "" },
+		{ "0bA", -EINVAL, 0, "" },
+		{ "0bAP8", -EINVAL, 0, "" },
+		{ "0bA===", -EINVAL, 0, "" },
+		{ "0b====", -EINVAL, 0, "" },
+		{ "0bA=P8", -EINVAL, 0, "" },
+		{ "0bAP8=AP8=", -EINVAL, 0, "" },
+		{ "0bAP 8", -EINVAL, 0, "" },
 		{ "0bAP-_", -EINVAL, 0, "" },
 	};
 	uint8_t *out;

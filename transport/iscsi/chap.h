@@ -53,7 +53,7 @@ enum chap_verdict {
 
 void chap_init(struct chap *);
 void chap_fini(struct chap *);
-/* On anything but CHAP_GOES_ON *why says why, without a secret. Any thread; takes one short lock. */
+/* On anything but CHAP_GOES_ON *why says why, without a secret. Any thread; a short lock. */
 enum chap_verdict chap_step(struct chap *, const struct conf_auth *, const struct chap_keys *,
     struct text_out *, const char **why);
 

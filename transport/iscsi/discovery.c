@@ -49,7 +49,7 @@ local_with_port(const struct login_peer *peer, in_port_t port)
 	return a;
 }
 
-/* A wildcard is no address to connect to: of its family the peer has found one that works (L14). */
+/* A wildcard is no address to connect to: of its family the peer has found one that works. */
 static unsigned
 portal_put(struct text_out *out, const struct conf_portal *portal, const struct login_peer *peer)
 {

@@ -135,7 +135,7 @@ text_answer(struct exchange *x, struct iscsi_params *params, const struct login_
 	return rc;
 }
 
-/* The answer in memory that is large enough. Declarations take effect only when all of it is there. */
+/* The answer in memory that is large enough; declarations take effect when all of it is there. */
 static int
 request_answer(struct exchange *x, struct iscsi_params *params, const struct login_peer *peer,
     const char *text, size_t len)

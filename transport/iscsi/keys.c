@@ -80,10 +80,12 @@ static const struct key keys[] = {
 	{ "FirstBurstLength", KEY_MIN, O, N_CLAMPED, 512, MAX24, P(first_burst), C(first_burst) },
 	{ "DefaultTime2Wait", KEY_MAX, O, 0, 0, 3600, P(time2wait), OURS(2) },
 	{ "DefaultTime2Retain", KEY_MIN, O, 0, 0, 3600, P(time2retain), OURS(20) },
-	{ "MaxOutstandingR2T", KEY_MIN, O, N, 1, 65535, P(max_outstanding_r2t), C(max_outstanding_r2t) },
+	{ "MaxOutstandingR2T", KEY_MIN, O, N, 1, 65535,
+	    P(max_outstanding_r2t), C(max_outstanding_r2t) },
 	{ "DataPDUInOrder", KEY_OR, O, N, 0, 0, P(data_pdu_in_order), OURS(1) },
 	{ "DataSequenceInOrder", KEY_OR, O, N, 0, 0, P(data_sequence_in_order), OURS(1) },
-	{ "ErrorRecoveryLevel", KEY_MIN, O, 0, 0, 2, P(error_recovery_level), C(error_recovery_level) },
+	{ "ErrorRecoveryLevel", KEY_MIN, O, 0, 0, 2,
+	    P(error_recovery_level), C(error_recovery_level) },
 	/* 13.23; RFC 7144 5.1.1: level 1 is RFC 7143 itself */
 	{ "TaskReporting", KEY_REPORTING, O, N, 0, 0, NO, NO },
 	{ "iSCSIProtocolLevel", KEY_MIN, O, N, 0, 31, NO, OURS(1) },
@@ -239,7 +241,7 @@ take_reporting(const struct key *k, const struct text_pair *p, struct text_out *
 	return 0;
 }
 
-/* Names and aliases; said again they must be the same (L06 of the test plan). */
+/* Names and aliases; said again they must be the same. */
 static int
 take_text(struct keys *n, const struct key *k, const struct text_pair *p, bool again)
 {

@@ -21,7 +21,7 @@ enum key_place {
  */
 struct keys {
 	struct iscsi_params *params;
-	const struct iscsi_target_conf *conf;	/* NULL until the target is known: identity keys only */
+	const struct iscsi_target_conf *conf;	/* NULL: identity keys only */
 	uint64_t seen;			/* by row */
 	char why[160];			/* of the last -EPROTO: names the key, safe to print */
 };
@@ -39,7 +39,7 @@ int keys_take(struct keys *, enum key_place, const struct text_pair *, struct te
 /* What can only be said when all is agreed (13.14). -EPROTO with why. */
 int keys_finish(struct keys *);
 
-/* What a discovery session may negotiate: digests None (L09 of the test plan). */
+/* What a discovery session may negotiate: digests None. */
 extern const struct iscsi_target_conf discovery_limits;
 
 #endif

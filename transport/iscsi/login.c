@@ -95,7 +95,7 @@ header_check(struct login *l, const struct iscsi_login_req *req)
 	return LOGIN_OK;
 }
 
-/* The parts of a text come in the stage of its beginning; the rest of an answer is fetched with nothing. */
+/* A text ends in the stage where it began; the rest of an answer is fetched with nothing. */
 static enum login_status
 order_check(struct login *l, const struct iscsi_login_req *req, uint32_t len)
 {

@@ -43,8 +43,9 @@ struct login_peer {
 
 enum login_verdict {
 	LOGIN_ANSWER,		/* send the answer, wait for the next request */
-	LOGIN_ENTER,		/* all agreed: the caller makes the session, then sends the answer with its TSIH
-				   (or calls login_refuse and sends that) */
+	/* All agreed: the caller makes the session, then sends the answer with its TSIH
+	   (or calls login_refuse and sends that, without text). */
+	LOGIN_ENTER,
 	LOGIN_REFUSE,		/* send the answer, then close */
 	LOGIN_DROP,		/* close without an answer */
 };

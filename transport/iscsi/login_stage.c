@@ -139,7 +139,7 @@ identity_check(struct login *l)
 	return st;
 }
 
-/* 13.1: a list, of which the target chooses; with a credential there is no choice (C09 of the test plan). */
+/* 13.1: a list of which the target chooses; with a credential it has no choice. */
 static enum login_status
 method_take(struct login *l, const struct text_pair *p)
 {
@@ -197,7 +197,8 @@ security_take(struct login *l, struct chap_keys *k, const struct text_pair *p)
 	if (strncmp(p->key, "CHAP_", 5) == 0) {
 		if (l->method == METHOD_CHAP && chap_keys_take(k, p))
 			return LOGIN_OK;
-		return login_because(l, LOGIN_INITIATOR_ERROR, "CHAP key twice, or CHAP not agreed on");
+		return login_because(l, LOGIN_INITIATOR_ERROR,
+		    "CHAP key twice, or CHAP not agreed on");
 	}
 	return keys_take(&l->keys, KEY_SECURITY, p, &l->out) == 0 ? LOGIN_OK : key_refused(l);
 }
@@ -239,12 +240,13 @@ login_operational(struct login *l, const char *text, size_t len)
 	if (!login_is_proved(l))
 		return login_because(l, LOGIN_AUTH_FAILED, "begins without a proof of identity");
 	if (!l->declared) {
-		/* 13.12: else the initiator keeps to 8192 bytes (L12 of the test plan). */
+		/* 13.12: else the initiator keeps to 8192 bytes. */
 		text_put_number(&l->out, "MaxRecvDataSegmentLength", ISCSI_RECV_DSL);
 		l->declared = true;
 	}
 	while (text_next(&in, &p) > 0)
-		if (!key_is_identity(p.key) && keys_take(&l->keys, KEY_OPERATIONAL, &p, &l->out) != 0)
+		if (!key_is_identity(p.key) &&
+		    keys_take(&l->keys, KEY_OPERATIONAL, &p, &l->out) != 0)
 			return key_refused(l);
 	return LOGIN_OK;
 }

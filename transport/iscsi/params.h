@@ -21,7 +21,7 @@ enum {
 struct iscsi_target_conf {
 	uint32_t max_connections;	/* 1; more is not supported yet */
 	uint32_t error_recovery_level;	/* 0; more is not supported yet */
-	bool initial_r2t;		/* what this side answers; the result follows RFC 7143 13.10 (OR) */
+	bool initial_r2t;		/* what this side says; RFC 7143 13.10: OR */
 	bool immediate_data;		/* AND */
 	struct conf_words header_digest, data_digest;	/* enum iscsi_digest, allowed ones */
 	uint64_t first_burst, max_burst;	/* bytes, 512 to 2^24 - 1 */

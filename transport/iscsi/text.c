@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BASE64_MAX = 2048 };		/* encoded characters; the longest value that is binary is 1024 bytes */
+/* Encoded characters; no binary value of iSCSI has more than 1024 bytes. */
+enum { BASE64_MAX = 2048 };
 
 /* Letters, digits, . - + @ _ by 6.1, # by the X# form of RFC 3720: printable and no separator. */
 static bool
@@ -23,7 +24,7 @@ text_next(struct text_in *in, struct text_pair *p)
 	const char *end;
 	size_t n, whole;
 
-	/* Stray NULs between pairs are harmless, and some initiators count their padding as text. */
+	/* Stray NULs are harmless: some initiators count their padding as text. */
 	while (in->left > 0 && *in->at == '\0') {
 		in->at++;
 		in->left--;
@@ -120,7 +121,7 @@ base64_decode(const char *s, uint8_t *out, size_t size, size_t *len)
 	size_t n = strlen(s), digits, got;
 
 	digits = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
-	/* EVP_DecodeBlock forgives blanks and padding in the middle: be exact before it is asked. */
+	/* EVP_DecodeBlock forgives blanks and padding in the middle: be exact first. */
 	if (n == 0 || n % 4 != 0 || n - digits > 2 || strspn(s + digits, "=") != n - digits)
 		return -EINVAL;
 	got = n / 4 * 3 - (n - digits);

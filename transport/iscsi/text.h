@@ -28,7 +28,7 @@ struct text_pair {
 /* The next pair: 1; 0 at the end; -EPROTO: not a text, and nothing after it can be read. */
 int text_next(struct text_in *, struct text_pair *);
 
-/* Decimal, or hexadecimal after 0x (6.1, numerical-value). 0; -EINVAL: no number; -ERANGE: above max. */
+/* Decimal, or hexadecimal after 0x (6.1). 0; -EINVAL: no number; -ERANGE: above max. */
 int text_number(const char *value, uint64_t max, uint64_t *out);
 
 /*
@@ -37,7 +37,7 @@ int text_number(const char *value, uint64_t max, uint64_t *out);
  */
 int text_binary(const char *value, uint8_t *out, size_t size, size_t *len);
 
-/* Cuts the next item off a list; an empty one has length 0. False: the list is over (*list is NULL). */
+/* Cuts the next item off a list; an empty one has length 0. False: the list is over. */
 bool text_item(const char **list, const char **item, size_t *len);
 /* Whether an item is exactly this word. */
 bool text_is(const char *item, size_t len, const char *word);
