@@ -18,7 +18,10 @@ enum {
 	BUDGET_MIN = 4 * ARENA,
 };
 
-static const uint32_t class_size[CLASSES] = { 4 << 10, 16 << 10, 64 << 10, BUF_SEG_MAX };
+#define TRIM_NS 1000000000u
+
+static const uint8_t class_shift[CLASSES] = { 12, 14, 16, 18 };
+_Static_assert(1 << 18 == BUF_SEG_MAX, "the largest class is the largest segment");
 
 /*
  * The first page of an arena. Free segments are a stack of numbers here, not a
@@ -39,8 +42,10 @@ _Static_assert(sizeof(struct arena) <= PAGE, "the header is one page");
 
 /* Owned by one reactor; made before its loop runs, freed when it has ended. */
 struct buf_pool {
-	struct list avail[CLASSES];	/* arenas with a segment left; the one used last first */
-	unsigned spare[CLASSES];	/* wholly free arenas: 0 or 1 */
+	struct list avail[CLASSES];	/* arenas with a segment left; takers go to the first */
+	unsigned spare[CLASSES];	/* wholly free ones among them */
+	unsigned low[CLASSES];		/* least spare since the last trim */
+	struct timer trim;		/* set while more than one of a size is spare */
 	uint64_t budget, mapped, used, refused;
 	struct list waiters;
 	struct work serve;
@@ -58,10 +63,16 @@ buf_budget(uint64_t bytes)
 
 /* -- arenas -- */
 
+static uint32_t
+class_size(unsigned class)
+{
+	return 1u << class_shift[class];
+}
+
 static unsigned
 arena_segs(unsigned class)
 {
-	return (ARENA - PAGE) / class_size[class];
+	return (ARENA - PAGE) >> class_shift[class];
 }
 
 static struct arena *
@@ -73,7 +84,7 @@ arena_of(void *seg)
 static char *
 arena_seg(struct arena *a, unsigned i)
 {
-	return (char *)a + PAGE + (size_t)i * class_size[a->class];
+	return (char *)a + PAGE + ((size_t)i << class_shift[a->class]);
 }
 
 /* Maps twice as much and gives back what is outside the aligned half. */
@@ -103,17 +114,47 @@ arena_unmap(struct buf_pool *p, struct arena *a)
 	munmap(a, ARENA);
 }
 
-/* A wholly free arena is the last of its list, see seg_put. */
-static bool
-spare_unmap(struct buf_pool *p)
+/* Unmaps up to n wholly free arenas of a class, but keeps some. */
+static void
+spares_unmap(struct buf_pool *p, unsigned class, unsigned n, unsigned keep)
 {
+	struct arena *a, *next;
+
+	list_for_each_safe(a, next, &p->avail[class], link)
+		if (!a->used && n && p->spare[class] > keep) {
+			arena_unmap(p, a);
+			n--;
+		}
+	p->low[class] = MIN(p->low[class], p->spare[class]);
+}
+
+/*
+ * Loads come in waves: an arena that a wave needs again would be mapped, and
+ * all its pages be cleared, each time. So only those go back that nobody needed
+ * since the last look.
+ */
+static void
+trim(struct timer *t)
+{
+	struct buf_pool *p = container_of(t, struct buf_pool, trim);
+	bool more = false;
+
 	for (unsigned c = 0; c < CLASSES; c++) {
-		if (!p->spare[c])
-			continue;
-		arena_unmap(p, list_entry(p->avail[c].prev, struct arena, link));
-		return true;
+		spares_unmap(p, c, p->low[c], 1);
+		p->low[c] = p->spare[c];
+		more |= p->spare[c] > 1;
 	}
-	return false;
+	if (more)
+		timer_set(t, TRIM_NS);
+}
+
+/* Room for one more arena, if need be at the expense of other sizes. */
+static bool
+budget_room(struct buf_pool *p)
+{
+	for (unsigned c = 0; c < CLASSES && p->mapped + ARENA > p->budget; c++)
+		spares_unmap(p, c, 1, 0);
+	return p->mapped + ARENA <= p->budget;
 }
 
 static struct arena *
@@ -121,9 +162,8 @@ arena_new(struct buf_pool *p, unsigned class)
 {
 	struct arena *a;
 
-	while (p->mapped + ARENA > p->budget)
-		if (!spare_unmap(p))
-			return NULL;
+	if (!budget_room(p))
+		return NULL;
 	a = arena_map();
 	if (!a)
 		return NULL;
@@ -140,14 +180,16 @@ arena_new(struct buf_pool *p, unsigned class)
 static void *
 seg_take(struct buf_pool *p, struct arena *a)
 {
-	unsigned i = a->nfree ? a->free[--a->nfree] : a->fresh++;
+	unsigned i = a->nfree ? a->free[--a->nfree] : a->fresh++, c = a->class;
 
-	if (!a->used++)
-		p->spare[a->class]--;
-	if (a->used == arena_segs(a->class))
+	if (!a->used++) {
+		p->spare[c]--;
+		p->low[c] = MIN(p->low[c], p->spare[c]);
+	}
+	if (a->used == arena_segs(c))
 		list_del(&a->link);
-	p->used += class_size[a->class];
-	ASAN_UNPOISON_MEMORY_REGION(arena_seg(a, i), class_size[a->class]);
+	p->used += class_size(c);
+	ASAN_UNPOISON_MEMORY_REGION(arena_seg(a, i), class_size(c));
 	return arena_seg(a, i);
 }
 
@@ -172,21 +214,17 @@ static void
 seg_put(struct buf_pool *p, void *seg)
 {
 	struct arena *a = arena_of(seg);
-	unsigned i = (unsigned)(((char *)seg - arena_seg(a, 0)) / class_size[a->class]);
+	unsigned c = a->class;
+	unsigned i = (unsigned)((size_t)((char *)seg - arena_seg(a, 0)) >> class_shift[c]);
 
 	assert(a->used && (char *)seg == arena_seg(a, i));
-	ASAN_POISON_MEMORY_REGION(seg, class_size[a->class]);
-	if (a->used == arena_segs(a->class))
-		list_add_head(&p->avail[a->class], &a->link);
+	ASAN_POISON_MEMORY_REGION(seg, class_size(c));
+	if (a->used == arena_segs(c))
+		list_add_head(&p->avail[c], &a->link);
 	a->free[a->nfree++] = (uint16_t)i;
-	p->used -= class_size[a->class];
-	if (--a->used)
-		return;
-	/* One stays, so that a load that comes and goes does not map and unmap. */
-	list_del(&a->link);
-	list_add_tail(&p->avail[a->class], &a->link);
-	if (p->spare[a->class]++)
-		arena_unmap(p, a);
+	p->used -= class_size(c);
+	if (!--a->used && p->spare[c]++ && !timer_is_set(&p->trim))
+		timer_set(&p->trim, TRIM_NS);
 }
 
 /* -- buffers -- */
@@ -197,7 +235,7 @@ class_for(uint32_t len)
 {
 	unsigned c = 0;
 
-	while (class_size[c] < len)
+	while (class_size(c) < len)
 		c++;
 	return c;
 }
@@ -215,7 +253,7 @@ class_next(uint32_t left)
 	if (left >= BUF_SEG_MAX)
 		return CLASSES - 1;
 	c = class_for(left);
-	return c && left <= class_size[c] / 2 ? c - 1 : c;
+	return c && left <= class_size(c) / 2 ? c - 1 : c;
 }
 
 int
@@ -237,7 +275,7 @@ buf_get(struct reactor *r, struct iovec *iov, uint32_t len)
 		if (!seg)
 			goto undo;
 		iov[n].iov_base = seg;
-		iov[n].iov_len = MIN(len, class_size[c]);
+		iov[n].iov_len = MIN(len, class_size(c));
 		len -= (uint32_t)iov[n++].iov_len;
 	}
 	return n;
@@ -325,6 +363,7 @@ buf_pool_init(struct reactor *r, unsigned id, unsigned n)
 		list_init(&p->avail[c]);
 	list_init(&p->waiters);
 	work_init(&p->serve, waiters_serve);
+	timer_init(&p->trim, r, trim);
 	pools[id] = p;
 	r->bufs = p;
 	return 0;
@@ -337,8 +376,9 @@ buf_pool_fini(unsigned id)
 
 	if (!p)
 		return;
-	while (spare_unmap(p))
-		;
+	timer_fini(&p->trim);
+	for (unsigned c = 0; c < CLASSES; c++)
+		spares_unmap(p, c, UINT32_MAX, 0);
 	if (p->used)
 		log_err("reactor %u: %llu bytes of data memory were not given back", id,
 		    (unsigned long long)p->used);

@@ -13,9 +13,9 @@ struct reactor;
  * Data memory comes in segments of 4, 16, 64 and 256 KiB (never more), each
  * aligned to 4 KiB, cut from 2 MiB arenas that each reactor maps for itself:
  * no lock, and a transport can register whole arenas with its device. A
- * reactor's share of the budget is memory / reactors. Arenas that are wholly
- * free go back to the system but for one of each size. Content is not zeroed:
- * who sends a buffer has written all of it.
+ * reactor's share of the budget is memory / reactors. Arenas that were wholly
+ * free for a second or two go back to the system but for one of each size.
+ * Content is not zeroed: who sends a buffer has written all of it.
  */
 enum { BUF_SEG_MAX = 256 * 1024, BUF_IOV_MAX = 17, BUF_XFER_MAX = 4 * 1024 * 1024 };
 

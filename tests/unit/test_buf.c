@@ -50,6 +50,16 @@ stats(void)
 	return s;
 }
 
+/* Lets so many seconds pass. */
+static void
+seconds_pass(unsigned n)
+{
+	while (n--) {
+		r->now = r->timers ? MAX(r->timers->at, r->now) : r->now;
+		timers_run(r);
+	}
+}
+
 static uint64_t
 sum(const struct iovec *iov, int n)
 {
@@ -157,13 +167,15 @@ the_budget_holds_and_arenas_return(void **state)
 	assert_int_equal(stats().refused, 1);
 	put_all(iov, n, taken);
 	assert_int_equal(stats().used, 0);
-	assert_int_equal(stats().mapped, 2 * MIB);
 
-	/* Another size may have it all, the kept arena included. */
+	/* Another size may have it all, what the first still keeps included. */
 	taken = take_all(iov, n, 600, 65536);
 	assert_int_equal(taken, 31 * ARENAS);
+	assert_int_equal(stats().mapped, stats().budget);
 	put_all(iov, n, taken);
+	seconds_pass(2);
 	assert_int_equal(stats().mapped, 2 * MIB);
+	assert_null(r->timers);
 
 	/* A refusal in the middle takes nothing. */
 	taken = take_all(iov, n, 600, BUF_XFER_MAX);
@@ -171,6 +183,23 @@ the_budget_holds_and_arenas_return(void **state)
 	assert_int_equal(stats().used, (uint64_t)taken * BUF_XFER_MAX);
 	put_all(iov, n, taken);
 	assert_int_equal(stats().used, 0);
+}
+
+static void
+waves_do_not_map_and_unmap(void **state)
+{
+	static struct iovec iov[21][BUF_IOV_MAX];
+	static int n[21];
+
+	/* Three arenas a wave; nothing goes back while waves come. */
+	for (int wave = 0; wave < 5; wave++) {
+		assert_int_equal(take_all(iov, n, 21, BUF_SEG_MAX), 21);
+		put_all(iov, n, 21);
+		seconds_pass(1);
+		assert_int_equal(stats().mapped, 3 * 2 * MIB);
+	}
+	seconds_pass(1);
+	assert_int_equal(stats().mapped, 2 * MIB);
 }
 
 static void
@@ -384,6 +413,7 @@ nothing_is_handed_out_twice(void **state)
 	for (int i = 0; i < LIVE; i++)
 		if (n[i] > 0)
 			buf_put(r, iov[i], n[i]);
+	seconds_pass(2);
 	assert_true(stats().mapped <= 4 * 2 * MIB);
 }
 
@@ -397,6 +427,7 @@ main(void)
 		POOL(small_ones_waste_little),
 		POOL(the_last_one_back_is_the_next_out),
 		POOL(the_budget_holds_and_arenas_return),
+		POOL(waves_do_not_map_and_unmap),
 		POOL(a_larger_segment_serves_when_all_is_mapped),
 		POOL(a_tiny_budget_still_holds_one_transfer),
 		POOL(waiters_are_served_in_order),
