@@ -28,7 +28,6 @@ struct bridge_req {
 	uint32_t slot;			/* tag, and with it */
 	uint32_t gen;			/* the slot's generation */
 	uint8_t state;
-	uint8_t orphan;			/* nobody waits: bridge_forget */
 	uint64_t wait_ns;		/* when it began to wait; 0: did not */
 };
 
