@@ -88,9 +88,9 @@ static const struct control_verb adapters_verb = {
 	.name = "adapters",
 	.help = "adapters, their bus targets, LUNs and initiators: limits, in flight, who waits",
 	.params = "",
-	.columns = "adapter:ADAPTER:left kind:KIND:left name:NAME:left limit:LIMIT:right "
-		   "in_flight:FLIGHT:right max:MAX:right waiting:WAITING:right waits:WAITS:right "
-		   "wait_us:AVG-US:right wait_max_us:MAX-US:right",
+	.columns = "adapter:ADAPTER kind:KIND name:NAME limit:LIMIT:r "
+		   "in_flight:FLIGHT:r max:MAX:r waiting:WAITING:r waits:WAITS:r "
+		   "wait_us:AVG-US:r wait_max_us:MAX-US:r",
 	.run = adapters_run,
 };
 REGISTER(control_verbs, struct control_verb, &adapters_verb);
@@ -99,9 +99,9 @@ static const struct control_verb disks_verb = {
 	.name = "disks",
 	.help = "disks behind the adapters",
 	.params = "",
-	.columns = "name:NAME:left adapter:ADAPTER:left address:ADDRESS:left driver:DRIVER:left "
-		   "state:STATE:left size:SIZE:right block_size:BLOCK:right "
-		   "read_only:READ-ONLY:left write_cache:CACHE:left",
+	.columns = "name:NAME adapter:ADAPTER address:ADDRESS driver:DRIVER "
+		   "state:STATE size:SIZE:r block_size:BLOCK:r "
+		   "read_only:READ-ONLY write_cache:CACHE",
 	.run = disks_run,
 };
 REGISTER(control_verbs, struct control_verb, &disks_verb);
