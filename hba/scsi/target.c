@@ -125,7 +125,8 @@ target_open(const struct conf *conf, const struct conf_target *ct)
 	list_add_tail(&targets, &target->link);
 	return 0;
 fail:
-	log_err("target %s: %s", ct->name, strerror(-r));
+	if (r == -ENOMEM)
+		log_err("target %s: out of memory", ct->name);
 	target_free(target);
 	return r;
 }
