@@ -119,7 +119,10 @@ conf_quote(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-enum { WORD_MAX = 40 };			/* longer than any key */
+enum {
+	WORD_MAX = 40,			/* longer than any key */
+	WRONG_MAX = 4,			/* letters of it */
+};
 
 /* Insertions, deletions, replacements and swaps of neighbours that make b of a. */
 static unsigned
@@ -146,22 +149,28 @@ distance(const char *a, size_t na, const char *b, size_t nb)
 	return prev[nb];
 }
 
+/* One letter may be wrong, and of longer words less than a third; else it is another word. */
+static bool
+is_near(unsigned wrong, size_t len)
+{
+	return wrong <= WRONG_MAX && (wrong <= 1 ? len > 2 : wrong * 3 < len);
+}
+
 const char *
 conf_nearest(const char *text, const char *const *words, size_t n)
 {
 	const char *best = NULL;
 	size_t len = strlen(text), wlen, i;
-	/* A third of the letters may be wrong: more than that is another word. */
-	unsigned least = MAX(len / 3, 1) + 1, d;
+	unsigned least = WORD_MAX, d;
 
 	if (len > WORD_MAX)
 		return NULL;
 	for (i = 0; i < n; i++) {
 		wlen = strlen(words[i]);
-		if (wlen > WORD_MAX || wlen >= len + least || len >= wlen + least)
+		if (wlen > WORD_MAX || wlen > len + WRONG_MAX || len > wlen + WRONG_MAX)
 			continue;
 		d = distance(text, len, words[i], wlen);
-		if (d < least) {
+		if (d < least && is_near(d, MAX(len, wlen))) {
 			least = d;
 			best = words[i];
 		}
