@@ -93,7 +93,7 @@ static const struct said rules[] = {
 	    "such as 10.0.0.7, 10.0.0.0/8 or fd00::/8\n" },
 	{ RULES("  - { address: 10.0.0.7, mask: 8 }\n"), "t:11:26: unknown key \"mask\" (an initiator "
 	    "takes match, address, srp, luns, read_only, depth, share)\n" },
-	{ TP("  initiators: [{ match: \"*\", luns: [0] }]\n"), "t:9:38: luns: the target has no LUN 0\n" },
+	{ TP("  initiators: [{ match: \"*\", luns: [0] }]\n"), "t:9:37: luns: the target has no LUN 0\n" },
 	/* The LUN that could not be read may be the one that is meant. */
 	{ TP("  luns: [{ lun: zero, disk: fast }]\n  initiators: [{ match: \"*\", luns: [0] }]\n"),
 	    "t:9:17: lun: expected a number from 0 to 16383, found \"zero\"\n" },
