@@ -10,7 +10,7 @@
 #include "tests/unit/conf/check.h"
 
 static char files_dir[] = "/tmp/sluice-conf-XXXXXX";
-static int files_home;			/* the source tree */
+static int files_home;			/* where it began */
 
 __attribute__((unused))
 static int
