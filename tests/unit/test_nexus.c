@@ -1,0 +1,146 @@
+/* Nexuses: an end that waits for no disk, whatever state their commands are in. */
+#include "scsi_rig.h"
+
+#include "hba/scsi/lu.h"
+#include "hba/scsi/nexus.h"
+
+#define SILENT(fc)                                                                  \
+	do {                                                                        \
+		struct fake_cmd *s_ = (fc);                                         \
+		assert_int_equal(s_->dones, 1);                                     \
+		assert_true(s_->flags & CMD_SILENT);                                \
+		fake_cmd_free(s_);                                                  \
+	} while (0)
+
+static void
+an_idle_nexus_is_gone_at_once(void **state)
+{
+	struct nexus *nexus = rig_start(4, 1);
+	unsigned gone = 0;
+
+	fake_logout(nexus, &gone);
+	assert_int_equal(gone, 1);
+	assert_true(list_empty(&lu_next(NULL)->nluns));
+	fake_world_stop();
+}
+
+static void
+the_end_of_commands_in_each_state(void **state)
+{
+	struct nexus *nexus;
+	struct fake_cmd *gathering, *running, *writing, *waiting;
+	unsigned gone = 0;
+
+	fake_world_init(1);
+	fakes.adapter.lun_depth = 2;
+	disk->hold[DISK_READ] = disk->hold[DISK_WRITE] = true;
+	assert_int_equal(fake_world_start(1), 0);
+	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	gathering = fake_write(nexus, 0, 0, 1, 1, DATA_LATER);
+	running = fake_read(nexus, 0, 1, 1);
+	writing = fake_write(nexus, 0, 2, 1, 0x77, DATA_POOL);
+	waiting = fake_read(nexus, 0, 3, 1);
+	assert_int_equal(fake_disk_held(disk), 2);
+	fake_logout(nexus, &gone);
+	/* What no disk has ends at once, the rest when it comes back. */
+	SILENT(gathering);
+	SILENT(waiting);
+	assert_int_equal(running->dones + writing->dones, 0);
+	assert_int_equal(gone, 0);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	SILENT(running);
+	assert_int_equal(gone, 0);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	SILENT(writing);
+	assert_int_equal(gone, 1);
+	fake_world_stop();
+}
+
+static void
+commands_of_others_stay(void **state)
+{
+	struct nexus *a = rig_start(1, 2);
+	struct nexus *b = fake_login_quiet(0, "iqn.2026-11.test:b", 1);
+	struct nexus *c = fake_login_quiet(0, "iqn.2026-11.test:c", 0);
+	struct fake_cmd *fb, *fc;
+
+	disk->hold[DISK_READ] = true;
+	fb = fake_read(b, 0, 0, 1);
+	fc = fake_read(c, 0, 1, 1);
+	fake_logout(a, NULL);
+	disk->hold[DISK_READ] = false;
+	fake_disk_release(disk, 2);
+	fake_settle();
+	assert_status(fb, SCSI_GOOD);
+	assert_status(fc, SCSI_GOOD);
+	fake_cmd_free(fb);
+	fake_cmd_free(fc);
+	fake_logout(b, NULL);
+	fake_logout(c, NULL);
+	fake_world_stop();
+}
+
+/* The same initiator comes back while the disk still has its write: it must not be overtaken by it. */
+static void
+a_new_login_meets_the_old_write(void **state)
+{
+	struct nexus *old = rig_start(1, 1), *nexus;
+	struct fake_cmd *writing, *again, *reading, *elsewhere;
+	unsigned gone = 0;
+
+	disk->hold[DISK_WRITE] = true;
+	writing = fake_write(old, 0, 4, 2, 0x11, DATA_POOL);
+	fake_logout(old, &gone);
+	assert_int_equal(gone, 0);
+	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	disk->hold[DISK_WRITE] = false;
+	again = fake_write(nexus, 0, 5, 1, 0x22, DATA_BORROWED);
+	reading = fake_read(nexus, 0, 4, 1);
+	elsewhere = fake_write(nexus, 0, 6, 1, 0x33, DATA_BORROWED);
+	assert_int_equal(again->dones + reading->dones, 0);
+	assert_status(elsewhere, SCSI_GOOD);
+	fake_cmd_free(elsewhere);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	SILENT(writing);
+	assert_int_equal(gone, 1);
+	assert_status(again, SCSI_GOOD);
+	assert_status(reading, SCSI_GOOD);
+	assert_true(all_bytes(reading->in, 512, 0x11));
+	assert_true(all_bytes(disk->mem + 5 * 512, 512, 0x22));
+	fake_cmd_free(again);
+	fake_cmd_free(reading);
+	rig_stop(nexus);
+}
+
+static void
+a_thousand_logins_leave_nothing(void **state)
+{
+	fake_world_init(4);
+	assert_int_equal(fake_world_start(1), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct nexus *nexus = fake_login_quiet(i & 1, "iqn.2026-11.test:a", 0);
+		unsigned gone = 0;
+
+		DONE(fake_read(nexus, i & 1 ? 5 : 2, 0, 1), SCSI_GOOD);
+		fake_logout(nexus, &gone);
+		assert_int_equal(gone, 1);
+	}
+	fake_world_stop();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_idle_nexus_is_gone_at_once),
+		cmocka_unit_test(the_end_of_commands_in_each_state),
+		cmocka_unit_test(commands_of_others_stay),
+		cmocka_unit_test(a_new_login_meets_the_old_write),
+		cmocka_unit_test(a_thousand_logins_leave_nothing),
+	};
+
+	return cmocka_run_group_tests_name("nexus", tests, NULL, NULL);
+}
