@@ -58,12 +58,13 @@ file_begin(struct disk_io *io)
 {
 	struct file_disk *fd = disk_of(io);
 	struct file_io *fio = file_io_of(io);
+	bool durable = io->op == DISK_FLUSH || (io->op != DISK_READ && io->flags & DISK_FUA);
 
 	io->result = 0;
 	fio->done = 0;
 	fio->retries = 0;
 	fio->syncing = 0;
-	if ((io->op == DISK_FLUSH || io->flags & DISK_FUA) && atomic_load_explicit(&fd->sync_failed, memory_order_relaxed)) {
+	if (durable && atomic_load_explicit(&fd->sync_failed, memory_order_relaxed)) {
 		io->result = -EIO;
 		return false;
 	}

@@ -444,7 +444,7 @@ no_space_is_told(void **state)
 	free(buf);
 }
 
-/* -- opening -- */
+/* -- block devices -- */
 
 static bool
 opens(uint32_t block_size, bool read_only)
@@ -464,6 +464,77 @@ make(off_t size)
 	assert_int_equal(ftruncate(fd, size), 0);
 	close(fd);
 }
+
+/* Makes /dev/loopN of the file at path. False: not root, or no loop devices here. */
+static bool
+loop_attach(char *dev, size_t size)
+{
+	char cmd[160];
+	FILE *f;
+	bool ok;
+
+	snprintf(cmd, sizeof(cmd), "losetup --show -f %s 2>/dev/null", path);
+	f = popen(cmd, "r");
+	if (!f)
+		return false;
+	ok = fgets(dev, (int)size, f) && strncmp(dev, "/dev/", 5) == 0;
+	dev[strcspn(dev, "\n")] = 0;
+	return pclose(f) == 0 && ok;
+}
+
+static void
+loop_detach(const char *dev)
+{
+	char cmd[160];
+
+	snprintf(cmd, sizeof(cmd), "losetup -d %s", dev);
+	assert_int_equal(system(cmd), 0);
+}
+
+static void
+a_block_device_is_a_disk(void **state)
+{
+	for (int direct = 0; direct < 2; direct++) {
+		struct way w = { .direct = direct };
+		char dev[64] = "";
+
+		assert_true(prepare(&w));
+		make(SIZE);
+		if (!loop_attach(dev, sizeof(dev))) {
+			print_message("# no loop device may be made here\n");
+			tidy();
+			skip();
+		}
+		conf.path = dev;
+		conf.size = 0;
+		conf.create = false;
+		assert_true(drig_open2("file", &conf, &conf, 4096, false));
+		/* Opened exclusively: the second export of it fails. */
+		assert_false(disk_find("e")->online);
+		assert_int_equal(drig.disk->size, SIZE);
+		drig_expect_zeros(0, 65536);
+		write_pattern(0, 1 << 20, 1, 4, 0);
+		write_pattern(1 << 20, 4096, 2, 1, DISK_FUA);
+		assert_int_equal(drig_io(DISK_FLUSH, 0, 0, NULL, 0, 0), 0);
+		drig_expect(0, 1 << 20, 1);
+		drig_expect(1 << 20, 4096, 2);
+		assert_true(drig.disk->caps & DISK_CAP_ZERO);
+		assert_int_equal(drig_io(DISK_ZERO, 0, 8192, NULL, 65536, 0), 0);
+		drig_expect_zeros(8192, 65536);
+		if (drig.disk->caps & DISK_CAP_UNMAP) {
+			assert_int_equal(drig_io(DISK_UNMAP, 0, 131072, NULL, 65536, 0), 0);
+			drig_expect_zeros(131072, 65536);
+		}
+		drig_expect(0, 8192, 1);
+		drig_close();
+		conf.size = SIZE + 4096;
+		assert_false(opens(4096, false));
+		loop_detach(dev);
+		tidy();
+	}
+}
+
+/* -- opening -- */
 
 static void
 strange_paths_are_refused(void **state)
@@ -586,6 +657,7 @@ main(void)
 		cmocka_unit_test(a_short_transfer_is_continued),
 		cmocka_unit_test(zero_falls_back_to_a_hole),
 		cmocka_unit_test(no_space_is_told),
+		cmocka_unit_test(a_block_device_is_a_disk),
 		cmocka_unit_test(strange_paths_are_refused),
 		cmocka_unit_test(create_never_touches_what_is_there),
 		cmocka_unit_test(one_writer_or_many_readers),
