@@ -96,6 +96,31 @@ send_out(struct nexus *nexus, const uint8_t *cdb, size_t len, uint32_t edtl, uin
 		fake_cmd_free(done_);                                               \
 	} while (0)
 
+/* Ended without an answer. */
+#define SILENT(fc)                                                                  \
+	do {                                                                        \
+		struct fake_cmd *silent_ = (fc);                                    \
+		assert_int_equal(silent_->dones, 1);                                \
+		assert_true(silent_->flags & CMD_SILENT);                           \
+		fake_cmd_free(silent_);                                             \
+	} while (0)
+
+static inline void
+rig_timer_run(void *arg)
+{
+	struct timer *timer = arg;
+
+	timer_stop(timer);
+	timer->fn(timer);
+}
+
+/* The time of this timer has come. */
+static inline void
+rig_timer_fire(struct timer *timer, unsigned reactor)
+{
+	fake_run(reactor, rig_timer_run, timer);
+}
+
 static inline bool
 all_bytes(const uint8_t *p, size_t n, uint8_t value)
 {

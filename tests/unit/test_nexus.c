@@ -4,14 +4,6 @@
 #include "hba/scsi/lu.h"
 #include "hba/scsi/nexus.h"
 
-#define SILENT(fc)                                                                  \
-	do {                                                                        \
-		struct fake_cmd *s_ = (fc);                                         \
-		assert_int_equal(s_->dones, 1);                                     \
-		assert_true(s_->flags & CMD_SILENT);                                \
-		fake_cmd_free(s_);                                                  \
-	} while (0)
-
 static void
 an_idle_nexus_is_gone_at_once(void **state)
 {
@@ -56,6 +48,33 @@ the_end_of_commands_in_each_state(void **state)
 	SILENT(writing);
 	assert_int_equal(gone, 1);
 	fake_world_stop();
+}
+
+static void
+a_disk_that_never_answers_holds_nobody(void **state)
+{
+	struct nexus *nexus = rig_start(1, 1), *other;
+	struct fake_cmd *writing, *fc;
+	unsigned gone = 0;
+
+	disk->hold[DISK_WRITE] = true;
+	writing = fake_write(nexus, 0, 0, 1, 1, DATA_POOL);
+	fake_logout(nexus, &gone);
+	assert_int_equal(gone, 0);
+	rig_timer_fire(&nexus_own(nexus)->timer, 0);
+	assert_int_equal(gone, 1);
+	assert_int_equal(writing->dones, 0);
+	/* What it has is fenced. */
+	other = fake_login_quiet(0, "iqn.2026-11.test:b", 0);
+	fc = fake_read(other, 0, 0, 1);
+	assert_int_equal(fc->dones, 0);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	assert_int_equal(gone, 1);
+	SILENT(writing);
+	assert_status(fc, SCSI_GOOD);
+	fake_cmd_free(fc);
+	rig_stop(other);
 }
 
 static void
@@ -137,6 +156,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_idle_nexus_is_gone_at_once),
 		cmocka_unit_test(the_end_of_commands_in_each_state),
+		cmocka_unit_test(a_disk_that_never_answers_holds_nobody),
 		cmocka_unit_test(commands_of_others_stay),
 		cmocka_unit_test(a_new_login_meets_the_old_write),
 		cmocka_unit_test(a_thousand_logins_leave_nothing),
