@@ -215,9 +215,9 @@ compare_on(void *arg)
 	compare();
 }
 
-/* A limit, a freeze or a thaw, from the main thread. */
+/* A limit, a freeze or a thaw. On the reactor, as the model is; test_bridge_threads does it from outside. */
 static void
-change(void)
+change(void *arg)
 {
 	static const enum bridge_kind kinds[] = { BRIDGE_HOST, BRIDGE_TARGET, BRIDGE_LUN,
 		BRIDGE_INITIATOR };
@@ -230,19 +230,17 @@ change(void)
 	snprintf(name, sizeof(name), k == 0 ? "rig" : k == 1 ? "0:%u" : k == 2 ? "d%u" : "i%u",
 	    which);
 	if (rnd(3)) {
-		/* The reactor is at rest: nothing starts between the two. */
 		uint32_t to = 1 + rnd(rnd(4) ? CAN_QUEUE : 2);
 
 		l->limit = to;
-		assert_int_equal(bridge_set_limit(rig.host, kinds[k], name, to), 0);
+		sure(bridge_set_limit(rig.host, kinds[k], name, to) == 0);
 	} else if (l->frozen || rnd(2)) {
 		l->frozen = false;
-		assert_int_equal(bridge_thaw(rig.host, kinds[k], name), 0);
+		sure(bridge_thaw(rig.host, kinds[k], name) == 0);
 	} else {
 		l->frozen = true;
-		assert_int_equal(bridge_freeze(rig.host, kinds[k], name), 0);
+		sure(bridge_freeze(rig.host, kinds[k], name) == 0);
 	}
-	rig_settle();
 }
 
 static void
@@ -266,7 +264,7 @@ put_flows(void *arg)
 }
 
 static void
-thaw_all(void)
+thaw_all(void *arg)
 {
 	char name[16];
 
@@ -287,7 +285,6 @@ thaw_all(void)
 		snprintf(name, sizeof(name), "i%d", i);
 		bridge_thaw(rig.host, BRIDGE_INITIATOR, name);
 	}
-	rig_settle();
 }
 
 static void
@@ -319,12 +316,14 @@ run_model(unsigned from, int bursts, bool inline_too)
 		rig_run(0, burst, NULL);
 		rig_settle();
 		if (rnd(4) == 0)
-			change();
+			rig_run(0, change, NULL);
+		rig_settle();
 		rig_run(0, compare_on, NULL);
 		if (rnd(100) == 0)
-			thaw_all();
+			rig_run(0, thaw_all, NULL);
+		rig_settle();
 	}
-	thaw_all();
+	rig_run(0, thaw_all, NULL);
 	for (int i = 0; i < 50 && (pick(WAITS) || pick(RUNS) || pick(BACK)); i++) {
 		rig_run(0, drain, NULL);
 		rig_settle();
