@@ -102,7 +102,8 @@ class Conn:
             except Eof:
                 return seen
             except Timeout:
-                raise AssertionError('not closed after %g s; came: %r' % (timeout, seen)) from None
+                raise AssertionError('not closed after %g s; %d PDUs came, last: %r' % (
+                    timeout, len(seen), seen[-3:])) from None
 
     def expect_silence(self, seconds):
         try:

@@ -90,7 +90,7 @@ def shipped_configuration_is_known():
 
 @test
 def every_key_is_in_the_shipped_configuration():
-    """Names in conf_key rows stand, as keys or as commented keys, in etc/sluice.yaml."""
+    """Names in conf_key rows stand, as keys or as commented keys, in etc/sluice.yaml, but for those not supported yet."""
     with open(os.path.join(TOP, 'etc', 'sluice.yaml')) as f:
         shipped = set(re.findall(r'\b([a-z_0-9]+)\s*:', f.read()))
     for folder, _, names in os.walk(TOP):
@@ -102,8 +102,10 @@ def every_key_is_in_the_shipped_configuration():
                 with open(path, errors='replace') as f:
                     text = f.read()
                 for table in re.findall(r'struct conf_key \w+\[\] = \{(.*?)^\};', text, re.M | re.S):
-                    for key in re.findall(r'\{\s*(?:\.name = )?"([a-z_0-9]+)"', table):
-                        if key not in shipped:
+                    for row in re.findall(r'\{[^{}]*\}', table):
+                        key = re.search(r'"([a-z_0-9]+)"', row)
+                        key = key and key.group(1)
+                        if key and key not in shipped and 'CONF_LATER' not in row:
                             yield '%s: key %s is not in etc/sluice.yaml' % (os.path.relpath(path, TOP), key)
 
 

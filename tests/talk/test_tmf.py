@@ -117,7 +117,7 @@ def abort_unread(d):
             if not t.done:
                 del s.tasks[t.itt]      # whatever comes for it now fails next_pdu's caller
         assert p.op in (P.TMF_RSP, P.DATA_IN, P.SCSI_RSP), repr(p)
-    assert not s.inbox, s.inbox
+    assert not s.inbox, '%d PDUs for aborted tasks: %r' % (len(s.inbox), s.inbox[:3])
     S.alive(s)
     s.logout()
     other.logout()
