@@ -69,18 +69,7 @@ payload_copy(struct iscsi_conn *conn, const uint8_t *p, uint32_t n)
 		rx->at += n;
 		return;
 	}
-	while (n && rx->keep) {
-		uint32_t room;
-		uint8_t *to = data_place(rx->cmd, rx->at, &room);
-
-		if (!to)
-			return;
-		room = MIN(room, n);
-		memcpy(to, p, room);
-		rx->at += room;
-		p += room;
-		n -= room;
-	}
+	data_store(conn, p, n);
 }
 
 /* A request gathered in rx->heap is whole. */
@@ -258,8 +247,6 @@ pdu_take(struct iscsi_conn *conn, const uint8_t *p, size_t n)
 		return pdu.head_len;
 	}
 	pdu_whole(conn, &pdu, p + pdu.head_len);
-	if (conn->sess && !list_empty(&conn->sess->held))
-		held_run(conn);
 	return pdu.head_len + body;
 }
 
@@ -295,6 +282,8 @@ rx_parse(struct iscsi_conn *conn, const uint8_t *p, size_t n)
 		at += used;
 		if (rx->state == RX_TAIL && rx->tail_have == rx->tail_need)
 			payload_end(conn);
+		if (rx->state == RX_HEADER && conn->sess && !list_empty(&conn->sess->held))
+			held_run(conn);
 	}
 	return n;
 }

@@ -65,6 +65,7 @@ struct iscsi_reactor {
 	struct msg kick;
 	bool kick_posted;		/* under the registry's lock */
 };
+struct iscsi_reactor *iscsi_reactor_at(unsigned id);	/* perhaps not set up; any thread, for its messages */
 struct iscsi_reactor *iscsi_reactor(struct reactor *);	/* sets it up at first use; own thread; NULL: no memory */
 
 extern const struct transport iscsi_transport;
@@ -143,6 +144,7 @@ struct rx {
 	uint8_t tail[4 + ISCSI_DIGEST];
 	uint8_t tail_have, tail_need;
 	const uint8_t *whole;		/* while a command starts: its immediate data, all here; borrowed */
+	uint32_t whole_len;
 	uint8_t *stash;			/* what was received and not parsed: stash_len bytes */
 	uint32_t stash_len;
 	uint8_t small[ISCSI_BHS + 8];	/* stash points here for a cut header */
@@ -184,6 +186,7 @@ struct iscsi_conn {
 	struct list link;		/* in home->conns */
 	struct msg msg;			/* on its way to another reactor */
 	struct reactor *to;
+	void (*arrived)(struct iscsi_conn *);
 
 	uint64_t heard_ns;		/* when something came last */
 	uint64_t pinged_ns;		/* 0: no ping is out */
@@ -198,6 +201,7 @@ struct iscsi_conn {
 	struct sockaddr_storage peer_addr, local_addr;
 	char peer_text[64];
 	uint16_t cid;
+	uint16_t waited_tsih;		/* of the session whose end it waited for, and continues */
 	struct entering *entering;
 	struct list half_open;		/* in the list of half-open ones, under its lock */
 	bool evicted;			/* under the same */
@@ -216,6 +220,7 @@ void conn_want(struct iscsi_conn *);	/* sets what the watch waits for */
 void conn_move(struct iscsi_conn *, struct reactor *, void (*fn)(struct iscsi_conn *));
 /* Asks for a logout (RFC 7143 11.9, event 1) and drops the connection when it does not come. */
 void conn_ask_logout(struct iscsi_conn *);
+void conn_tick(struct iscsi_conn *, uint64_t now);
 
 /* conn_rx.c */
 void conn_readable(struct iscsi_conn *);
@@ -230,6 +235,8 @@ void request_rx(struct iscsi_conn *, const struct pdu *, const uint8_t *data);
 void enter_rx(struct iscsi_conn *, const struct pdu *, const uint8_t *data);
 void enter_done(struct iscsi_conn *, enum login_status);	/* the session is there, or why not */
 void enter_fini(struct iscsi_conn *);
+struct list *enter_link(struct iscsi_conn *);	/* in the waiters of the session it replaces */
+void enter_later(struct list *enter_link);	/* sess_enter at the end of the round */
 
 /* -- half-open connections: half_open.c -- */
 void half_open_add(struct iscsi_conn *);	/* may mark the oldest for eviction */
@@ -266,7 +273,8 @@ struct iscsi_sess {
 	struct target *target;
 	struct list link;		/* in home->sessions */
 	struct list reg;		/* in the registry */
-	struct list waiters;		/* connections that log in in its place, entering.link */
+	uint64_t id;			/* the nexus'; 0: none yet; under the registry's lock */
+	struct list waiters;		/* connections that log in in its place, by enter_link */
 	uint16_t tsih;
 	bool ended;			/* nexus_logout was called */
 	bool kicked;			/* under the registry's lock */
@@ -278,14 +286,16 @@ void sess_enter(struct iscsi_conn *);	/* calls enter_done, perhaps later */
 void sess_end(struct iscsi_sess *);	/* its connection closes: ends the nexus; frees it when that is gone */
 /* Marks sessions of this target (of all: NULL), or the one whose nexus has this id (0: any), for an end. Any thread. Returns how many. */
 unsigned sess_kick(const struct target *, uint64_t nexus_id);
-void sess_kicked(struct iscsi_reactor *);
 void sess_tick(struct iscsi_sess *, uint64_t now);
 
 /* -- requests that came before their turn: held.c -- */
 int held_add(struct iscsi_sess *, const struct pdu *, const uint8_t *data);
 void held_run(struct iscsi_conn *);	/* those whose turn has come */
-/* A TMF reaches commands that have not had their turn: they never will. Returns how many. */
-unsigned held_abort(struct iscsi_sess *, const uint8_t lun[8], uint32_t itt, uint32_t before_cmd_sn);
+/*
+ * A TMF reaches commands before its CmdSN that have not had their turn: they
+ * never will. lun NULL: any; itt ISCSI_NO_TAG: any. Returns how many.
+ */
+unsigned held_abort(struct iscsi_sess *, const uint8_t *lun, uint32_t itt, uint32_t before_cmd_sn);
 /* This CmdSN will not come (RFC 7143 11.6.1): count it as received. */
 int held_skip(struct iscsi_sess *, uint32_t cmd_sn);
 void held_fini(struct iscsi_sess *);
@@ -332,6 +342,9 @@ void data_out_rx(struct iscsi_conn *, const struct iscsi_data_out *);
 /* Where byte `at` of the command's data goes: *room bytes fit there; NULL: nowhere, throw it away. */
 uint8_t *data_place(struct iscsi_cmd *, uint32_t at, uint32_t *room);
 int data_iov(struct iscsi_cmd *, uint32_t at, uint32_t len, struct iovec *, int max);
+/* Copies payload that goes to rx.cmd at rx.at, as far as there is a place for it. */
+void data_store(struct iscsi_conn *, const uint8_t *, uint32_t len);
+void data_wait(struct iscsi_cmd *);	/* data is awaited from now on, not for ever */
 /* A payload of this command is over. */
 void data_arrived(struct iscsi_cmd *, uint32_t len, bool final, bool bad);
 void data_overdue(struct iscsi_cmd *);
@@ -346,6 +359,7 @@ uint32_t data_in_cut(uint32_t at, uint32_t len, uint32_t dsl, uint32_t max_burst
 void tmf_rx(struct iscsi_conn *, const struct iscsi_tmf_req *);
 void tmf_done(struct scsi_tmf *);
 void tmf_orphan_all(struct iscsi_sess *);
+uint32_t tmf_size(void);
 
 /* misc.c */
 void misc_nop_out(struct iscsi_conn *, const struct iscsi_nop_out *, const uint8_t *data, uint32_t len);
