@@ -70,9 +70,12 @@ void cdb_range(const struct scsi_cmd *, uint64_t *lba, uint32_t *blocks);
  */
 bool cmd_range_ok(struct scsi_cmd *);
 /*
- * For a command that takes cmd->asked bytes: sets cmd->len. The policy for an
- * EDTL below that is in docs/PROTOCOL.md: whole blocks are taken as far as the
- * EDTL covers them, a part of a block is refused. False: answered.
+ * For a command that takes cmd->asked bytes: sets cmd->len. When less is
+ * expected (SAM-5 leaves the answer open): whole blocks are taken as far as the
+ * EDTL covers them, GOOD with an overflow residual, for 0 bytes too. An EDTL
+ * that ends inside a block, or data only of the other direction, is refused
+ * with INVALID FIELD IN COMMAND INFORMATION UNIT before a byte is taken. False:
+ * answered.
  */
 bool cmd_takes(struct scsi_cmd *);
 

@@ -63,11 +63,6 @@ cmd_takes(struct scsi_cmd *cmd)
 		cmd->len = len;
 		return true;
 	}
-	/*
-	 * Too little is expected (or all of it in the other direction). SAM-5
-	 * leaves the answer open. Never a part of a block: refused before a
-	 * byte is taken.
-	 */
 	if (cmd->dir == CMD_IN || len & (cmd->lu->block_size - 1)) {
 		cmd_fail(cmd, COND_INVALID_IU);
 		return false;

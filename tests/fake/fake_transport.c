@@ -160,6 +160,8 @@ data_give(struct fake_cmd *fc)
 
 	assert(cmd->len && cmd->len <= cmd->edtl_out);
 	if (fc->how == DATA_BORROWED) {
+		uint32_t len = cmd->len;
+
 		memcpy(borrowed, fc->out, cmd->len);
 		cmd->mem = MEM_BORROWED;
 		cmd->niov = 0;
@@ -170,7 +172,7 @@ data_give(struct fake_cmd *fc)
 			cmd->len - 100u * (unsigned)cmd->niov };
 		cmd->niov++;
 		scsi_data_ready(cmd);
-		memset(borrowed, 0xdb, fc->cmd.edtl_out);
+		memset(borrowed, 0xdb, len);
 		return;
 	}
 	cmd->niov = (int8_t)buf_get(cmd->nexus->reactor, cmd->iov, cmd->len);
@@ -350,10 +352,11 @@ fake_cmd_expect(struct fake_cmd *fc, uint32_t out, uint32_t in, uint8_t pattern)
 	fc->cmd.edtl_out = out;
 	fc->cmd.edtl_in = in;
 	fc->cmd.dir = (uint8_t)((in ? CMD_IN : 0) | (out ? CMD_OUT : 0));
-	fc->out = malloc(out + 1u);
-	fc->in = calloc(1, in + 1u);
+	/* No command moves more, whatever is expected. */
+	fc->out = malloc(MIN(out, BUF_XFER_MAX) + 1u);
+	fc->in = calloc(1, MIN(in, BUF_XFER_MAX) + 1u);
 	assert(fc->out && fc->in);
-	memset(fc->out, pattern, out);
+	memset(fc->out, pattern, MIN(out, BUF_XFER_MAX));
 }
 
 static void
