@@ -1,9 +1,8 @@
-/* The files of a configuration: the first, what it includes, and the drop-ins, as one tree. */
+/* One file of the configuration: opened, read whole, parsed; the same file not twice. */
 #include "conf_load.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,73 +78,6 @@ conf_path(struct conf_load *l, struct conf_pos pos, const char *path)
 	strcpy(p + dir, path);
 	return p;
 }
-
-/* -- into one tree -- */
-
-static void include_read(struct conf_load *, struct conf_file *, const struct conf_node *);
-
-static bool
-is_list_key(const char *key)
-{
-	return strcmp(key, "adapters") == 0 || strcmp(key, "portals") == 0 ||
-	    strcmp(key, "auth") == 0 || strcmp(key, "targets") == 0;
-}
-
-static bool
-is_top_key(const char *key)
-{
-	const struct conf_key *k;
-
-	for (k = conf_top_keys; k->name && strcmp(k->name, key) != 0; k++)
-		continue;
-	return k->name;
-}
-
-/* Lists of the same name become one; anything else may be set once, in one place. */
-static void
-pair_merge(struct conf_load *l, struct conf_node *n)
-{
-	struct conf_node *have = NULL, *i, *next;
-	char pos[512];
-
-	if (is_top_key(n->key))
-		have = conf_node_get(l->root, n->key);
-	if (!have) {
-		conf_node_add(l->root, n);
-		return;
-	}
-	if (have->key_pos.file == n->key_pos.file)
-		return;			/* said already: twice in one map */
-	if (!is_list_key(n->key)) {
-		conf_error(l, n->key_pos, "%s is set already at %s", n->key,
-		    conf_pos_text(have->key_pos, pos, sizeof(pos)));
-		return;
-	}
-	if (!conf_want(l, n, NODE_LIST, n->key) || have->kind != NODE_LIST)
-		return;			/* what have is instead, its row will say */
-	for (i = n->first; i; i = next) {
-		next = i->next;
-		conf_node_add(have, i);
-	}
-}
-
-static void
-tree_merge(struct conf_load *l, struct conf_file *f, struct conf_node *root)
-{
-	struct conf_node *n, *next;
-
-	if (!root || conf_node_is_null(root) || !conf_want(l, root, NODE_MAP, "the file"))
-		return;
-	for (n = root->first; n; n = next) {
-		next = n->next;
-		if (strcmp(n->key, "include") == 0)
-			include_read(l, f, n);
-		else
-			pair_merge(l, n);
-	}
-}
-
-/* -- one file -- */
 
 /* Reads up to one byte more than is allowed. *len bytes; NULL: said why. */
 static char *
@@ -239,14 +171,12 @@ file_parse(struct conf_load *l, struct conf_file *f, const char *text, size_t le
 	if (conf_yaml(l, f, text, len, &root))
 		l->partial = true;
 	else
-		tree_merge(l, f, root);
+		conf_tree_add(l, f, root);
 }
 
-enum twice { TWICE_REFUSED, TWICE_SKIPPED };
-
-static void
-file_read(struct conf_load *l, const char *path, struct conf_file *by, struct conf_pos at,
-    enum twice twice)
+void
+conf_file_read(struct conf_load *l, const char *path, struct conf_file *by, struct conf_pos at,
+    enum conf_twice twice)
 {
 	struct conf_file *f;
 	bool loop;
@@ -270,7 +200,7 @@ file_read(struct conf_load *l, const char *path, struct conf_file *by, struct co
 	if (!file_is_new(l, f, &loop)) {
 		if (loop)
 			file_error(l, f, "includes itself");
-		else if (twice == TWICE_REFUSED)
+		else if (twice == CONF_TWICE_REFUSED)
 			file_error(l, f, "is included twice");
 	} else if (f->seq && !S_ISREG(f->mode)) {
 		file_error(l, f, "is no regular file");
@@ -285,116 +215,22 @@ file_read(struct conf_load *l, const char *path, struct conf_file *by, struct co
 	close(fd);
 }
 
-int
+void
 conf_read(struct conf_load *l, const char *path)
 {
-	size_t before = l->nerrors;
-
-	file_read(l, path, NULL, (struct conf_pos){ path, 1, 1 }, TWICE_REFUSED);
-	return l->nerrors == before ? 0 : -EINVAL;
+	conf_file_read(l, path, NULL, (struct conf_pos){ path, 1, 1 }, CONF_TWICE_REFUSED);
 }
 
-int
+void
 conf_read_text(struct conf_load *l, const char *name, const char *text, size_t len)
 {
 	struct conf_file *f = file_new(l, name);
-	size_t before = l->nerrors;
 
 	if (!f)
-		return -ENOMEM;
+		return;
 	l->from_memory = true;
 	if (len > CONF_FILE_MAX)
 		file_error(l, f, "is larger than %d MiB", CONF_FILE_MAX >> 20);
 	else
 		file_parse(l, f, text, len);
-	return l->nerrors == before ? 0 : -EINVAL;
-}
-
-int
-conf_read_dropins(struct conf_load *l, const char *pattern)
-{
-	size_t before = l->nerrors, i;
-	glob_t g;
-
-	if (glob(pattern, 0, NULL, &g))
-		return 0;
-	for (i = 0; i < g.gl_pathc; i++)
-		file_read(l, g.gl_pathv[i], NULL, (struct conf_pos){ g.gl_pathv[i], 1, 1 },
-		    TWICE_SKIPPED);
-	globfree(&g);
-	return l->nerrors == before ? 0 : -EINVAL;
-}
-
-/* -- include: -- */
-
-/* A folder's own name may hold what glob takes for a pattern. */
-static char *
-folder_escaped(struct conf_load *l, const struct conf_file *f, const char *pattern)
-{
-	const char *slash = strrchr(f->name, '/'), *s;
-	char *p = arena_get(l->scratch, 2 * strlen(f->name) + strlen(pattern) + 1), *to = p;
-
-	if (!p) {
-		conf_no_memory(l);
-		return NULL;
-	}
-	for (s = f->name; slash && pattern[0] != '/' && s <= slash; s++) {
-		if (strchr("*?[\\", *s))
-			*to++ = '\\';
-		*to++ = *s;
-	}
-	strcpy(to, pattern);
-	return p;
-}
-
-static void
-include_one(struct conf_load *l, struct conf_file *f, const char *pattern, struct conf_pos pos)
-{
-	char *path;
-	glob_t g;
-	size_t i;
-
-	if (!strpbrk(pattern, "*?[")) {
-		path = conf_path(l, pos, pattern);
-		if (path)
-			file_read(l, path, f, pos, TWICE_REFUSED);
-		return;
-	}
-	path = folder_escaped(l, f, pattern);
-	/* A pattern that matches nothing is an empty folder of drop-ins. */
-	if (!path || glob(path, 0, NULL, &g))
-		return;
-	for (i = 0; i < g.gl_pathc; i++)
-		file_read(l, g.gl_pathv[i], f, pos, TWICE_REFUSED);
-	globfree(&g);
-}
-
-static void
-include_read(struct conf_load *l, struct conf_file *f, const struct conf_node *n)
-{
-	static const struct conf_key key = { .name = "include", .type = CONF_TEXTS };
-	const struct conf_file *up;
-	struct conf_texts list;
-	unsigned depth = 0;
-	int i;
-
-	if (l->from_memory) {
-		conf_error(l, n->key_pos, "include: files are not read here");
-		l->partial = true;
-		return;
-	}
-	for (up = f->by; up; up = up->by)
-		depth++;
-	if (depth >= CONF_INCLUDE_MAX) {
-		conf_error(l, n->key_pos, "include: more than %d files inside each other",
-		    CONF_INCLUDE_MAX);
-		l->partial = true;
-		return;
-	}
-	if (conf_texts(l, &key, n, &list)) {
-		l->partial = true;
-		return;
-	}
-	for (i = 0; i < list.n; i++)
-		include_one(l, f, list.v[i], list.pos[i]);
 }

@@ -160,12 +160,23 @@ const char *conf_found(const struct conf_node *, char *buf, size_t size);
 
 /* -- conf_file.c -- */
 
-int conf_read(struct conf_load *, const char *path);		/* a file and what it includes, into load->root */
-int conf_read_text(struct conf_load *, const char *name, const char *text, size_t len);
-int conf_read_dropins(struct conf_load *, const char *pattern);
+/* They say what is wrong, and mark the load as partial when something was not read. */
+void conf_read(struct conf_load *, const char *path);
+void conf_read_text(struct conf_load *, const char *name, const char *text, size_t len);
+
+enum conf_twice { CONF_TWICE_REFUSED, CONF_TWICE_SKIPPED };
+/* A file that another one names (by, at), or nobody (by NULL). */
+void conf_file_read(struct conf_load *, const char *path, struct conf_file *by, struct conf_pos at,
+    enum conf_twice);
 const struct conf_file *conf_file_of(const struct conf_load *, struct conf_pos);
 /* A path named in the file at pos, from that file's folder. NULL: no memory. */
 char *conf_path(struct conf_load *, struct conf_pos, const char *path);
+
+/* -- conf_tree.c -- */
+
+/* What a file holds, and what it includes, into load->root. The nodes move there. */
+void conf_tree_add(struct conf_load *, struct conf_file *, struct conf_node *root);
+void conf_read_dropins(struct conf_load *, const char *pattern);
 
 /* -- conf_value.c, conf_list.c, conf_map.c -- */
 

@@ -114,6 +114,10 @@ what_is_wrong_with_includes(void **state)
 	    "w.yaml:1:42: include: \"fifo\" is no regular file\n"
 	    "tab.yaml:2:1: found character that cannot start any token, while scanning for the "
 	    "next token that began at line 2 (a tab; indent with spaces)\n");
+	assert_int_equal(symlink("loop", "loop"), 0);
+	file_write("w.yaml", "include: [\"loop/*.yaml\", \"no-folder/*.yaml\"]\nmemory: 1G\n", 0600);
+	files_say("w.yaml", NULL,
+	    "w.yaml:1:11: include: \"loop/*.yaml\": a folder cannot be read\n");
 	file_write("w.yaml", "include:\nmemory: 1G\n", 0600);
 	files_say("w.yaml", NULL, "w.yaml:1:9: include: expected a text, found nothing\n");
 }
