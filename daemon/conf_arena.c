@@ -15,7 +15,17 @@ struct arena {
 	struct chunk *chunks;		/* the first is the one being filled */
 };
 
-enum { CHUNK_SIZE = 64 * 1024, ALIGN = 16 };
+/* Under the address sanitizer each object is a chunk of its own: so it sees who writes beyond. */
+#ifdef __has_feature
+#define SANITIZED __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+enum { ALIGN = 16 };
+static const size_t chunk_size = SANITIZED ? ALIGN : 64 * 1024;
 
 struct arena *
 arena_new(void)
@@ -43,8 +53,8 @@ chunk_new(struct arena *a, size_t size)
 {
 	struct chunk *c;
 
-	if (size < CHUNK_SIZE)
-		size = CHUNK_SIZE;
+	if (size < chunk_size)
+		size = chunk_size;
 	c = calloc(1, sizeof(*c) + size);
 	if (!c)
 		return NULL;

@@ -86,6 +86,7 @@ conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
 		    "without the key everyone who authenticates may come");
 		return -EINVAL;
 	}
+	t->nrules = 0;
 	t->rules = conf_opts(l, list->n * sizeof(*t->rules));
 	if (!t->rules)
 		return -ENOMEM;

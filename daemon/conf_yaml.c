@@ -243,12 +243,12 @@ key_order(const void *pa, const void *pb)
 	return a->key_pos.column - b->key_pos.column;
 }
 
-/* By sorting: a map may have as many members as the file has room for. */
+/* Sorted, equal keys are neighbours. Only the first counts: a row fills its place once. */
 static void
 keys_check(struct reader *r, const struct conf_node *map)
 {
 	struct conf_node **v, *n;
-	char first[512], key[256];
+	char other[512], key[256];
 	size_t i = 0;
 
 	if (map->n < 2)
@@ -262,10 +262,12 @@ keys_check(struct reader *r, const struct conf_node *map)
 		v[i++] = n;
 	qsort(v, map->n, sizeof(*v), key_order);
 	for (i = 1; i < map->n; i++) {
-		if (*v[i]->key && strcmp(v[i]->key, v[i - 1]->key) == 0)
-			conf_error(r->load, v[i]->key_pos, "key %s is here twice, first at %s",
-			    conf_quote(v[i]->key, key, sizeof(key)),
-			    conf_pos_text(v[i - 1]->key_pos, first, sizeof(first)));
+		if (!*v[i]->key || strcmp(v[i]->key, v[i - 1]->key) != 0)
+			continue;
+		conf_error(r->load, v[i]->key_pos, "key %s is here twice, also at %s",
+		    conf_quote(v[i]->key, key, sizeof(key)),
+		    conf_pos_text(v[i - 1]->key_pos, other, sizeof(other)));
+		v[i]->kind = NODE_BAD;
 	}
 	free(v);
 }

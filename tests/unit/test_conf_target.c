@@ -43,6 +43,11 @@ static const struct said targets[] = {
 	{ TP("  alias: \"\"\n"), "t:9:10: alias: expected 1 to 255 bytes of text, found 0\n" },
 	{ TP("- { name: IQN.2026-11.com.EXAMPLE:X, portals: wan }\n"),
 	    "t:9:11: target \"iqn.2026-11.com.example:x\" is used twice, first at t:7:9\n" },
+	/* Once filled, a list is not filled again. */
+	{ RULES("  - { match: \"*\" }\n  initiators: [{ match: \"*\" }, { match: \"*\" }, { x: 1 }]\n"),
+	    "t:12:3: key \"initiators\" is here twice, also at t:10:3\n" },
+	{ LUNS("  - { lun: 0, disk: fast }\n  luns: [{ lun: 0, disk: none }, { lun: 1, disk: fast }]\n"),
+	    "t:11:3: key \"luns\" is here twice, also at t:9:3\n" },
 	{ BASE "targets:\n- { name: store, portals: lan }\n", "t:7:11: name: \"store\" is no iSCSI name "
 	    "(RFC 7143 4.2.7) such as iqn.2026-11.com.example:store\n" },
 	{ BASE "targets:\n- { name: [x], portals: lan }\n",

@@ -91,11 +91,11 @@ nodes_know_where_they_stand(void **state)
 }
 
 static const struct said refused[] = {
-	{ "a: 1\nb: 2\na: 3\n", "{a@1:1=1@1:4 b@2:1=2@2:4 a@3:1=3@3:4}@1:1\n"
-	    "t:3:1: key \"a\" is here twice, first at t:1:1\n" },
-	{ "{a: 1, a: 2, a: 3}", "{a@1:2=1@1:5 a@1:8=2@1:11 a@1:14=3@1:17}@1:1\n"
-	    "t:1:8: key \"a\" is here twice, first at t:1:2\n"
-	    "t:1:14: key \"a\" is here twice, first at t:1:8\n" },
+	{ "a: 1\nb: 2\na: 3\n", "{a@1:1=1@1:4 b@2:1=2@2:4 a@3:1=bad@3:4}@1:1\n"
+	    "t:3:1: key \"a\" is here twice, also at t:1:1\n" },
+	{ "{a: 1, a: 2, a: 3}", "{a@1:2=1@1:5 a@1:8=bad@1:11 a@1:14=bad@1:17}@1:1\n"
+	    "t:1:8: key \"a\" is here twice, also at t:1:2\n"
+	    "t:1:14: key \"a\" is here twice, also at t:1:8\n" },
 	{ "a: &x 1", "{a@1:1=1@1:4}@1:1\n"
 	    "t:1:4: anchors are not supported (a text that begins with & needs quotes)\n" },
 	{ "a: *x\nb: [*y]\n*z : 1\n", "{a@1:1=bad@1:4 b@2:1=[bad@2:5]@2:4 @3:1=1@3:6}@1:1\n"
