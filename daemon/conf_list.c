@@ -33,12 +33,15 @@ conf_words(struct conf_load *l, const struct conf_key *k, const struct conf_node
 {
 	const struct conf_node *i;
 	size_t count, before = l->nerrors;
+	bool ok = true;
 	int word, j;
 
 	out->n = 0;
 	for (i = items(l, k, n, &count); i; i = next(n, i)) {
-		if (conf_word(l, k, i, &word))
+		if (conf_word(l, k, i, &word)) {
+			ok = false;
 			continue;
+		}
 		for (j = 0; j < out->n && out->v[j] != word; j++)
 			continue;
 		if (j < out->n)
@@ -48,7 +51,7 @@ conf_words(struct conf_load *l, const struct conf_key *k, const struct conf_node
 		else
 			out->v[out->n++] = word;
 	}
-	return l->nerrors == before ? 0 : -EINVAL;
+	return ok && l->nerrors == before ? 0 : -EINVAL;
 }
 
 int
@@ -57,6 +60,7 @@ conf_texts(struct conf_load *l, const struct conf_key *k, const struct conf_node
 {
 	const struct conf_node *i;
 	size_t count, before = l->nerrors;
+	bool ok = true;
 
 	i = items(l, k, n, &count);
 	out->n = 0;
@@ -67,11 +71,12 @@ conf_texts(struct conf_load *l, const struct conf_key *k, const struct conf_node
 		return -ENOMEM;
 	}
 	for (; i; i = next(n, i)) {
-		if (conf_text(l, k, i, &out->v[out->n]))
-			continue;
-		out->pos[out->n++] = i->pos;
+		if (conf_text(l, k, i, &out->v[out->n]) == 0)
+			out->pos[out->n++] = i->pos;
+		else
+			ok = false;
 	}
-	return l->nerrors == before ? 0 : -EINVAL;
+	return ok && l->nerrors == before ? 0 : -EINVAL;
 }
 
 int
@@ -80,6 +85,7 @@ conf_uints(struct conf_load *l, const struct conf_key *k, const struct conf_node
 {
 	const struct conf_node *i;
 	size_t count, before = l->nerrors;
+	bool ok = true;
 
 	i = items(l, k, n, &count);
 	out->n = 0;
@@ -90,9 +96,10 @@ conf_uints(struct conf_load *l, const struct conf_key *k, const struct conf_node
 		return -ENOMEM;
 	}
 	for (; i; i = next(n, i)) {
-		if (conf_uint(l, k, i, &out->v[out->n]))
-			continue;
-		out->pos[out->n++] = i->pos;
+		if (conf_uint(l, k, i, &out->v[out->n]) == 0)
+			out->pos[out->n++] = i->pos;
+		else
+			ok = false;
 	}
-	return l->nerrors == before ? 0 : -EINVAL;
+	return ok && l->nerrors == before ? 0 : -EINVAL;
 }

@@ -55,21 +55,20 @@ unknown_key(struct conf_load *l, const struct conf_node *n, const char *what,
 	conf_error(l, n->key_pos, "unknown key %s (%s)", conf_quote(n->key, key, sizeof(key)), list);
 }
 
-static void
+static int
 pair_read(struct conf_load *l, const struct conf_node *n, const char *what,
     const struct conf_rows *rows, size_t nrows, bool strict)
 {
 	void *base = NULL;
 	const struct conf_key *k = row_find(rows, nrows, n->key, &base);
 
-	if (!k && strict)
-		unknown_key(l, n, what, rows, nrows);
-	else if (!k)
-		return;
-	else if (k->flags & CONF_LATER)
+	if (k && !(k->flags & CONF_LATER))
+		return conf_value(l, k, n, (char *)base + k->offset);
+	if (k)
 		conf_error(l, n->key_pos, "%s is not supported yet", k->name);
-	else
-		conf_value(l, k, n, (char *)base + k->offset);
+	else if (strict)
+		unknown_key(l, n, what, rows, nrows);
+	return -EINVAL;
 }
 
 /*
@@ -123,18 +122,20 @@ map_read(struct conf_load *l, const struct conf_node *map, const char *what,
 	size_t before = l->nerrors, i;
 	const struct conf_node *n;
 	const struct conf_key *k;
+	bool ok = true;
 
 	if (!conf_want(l, map, NODE_MAP, what))
 		return -EINVAL;
+	/* A value that is bad for the parser is not said to be so again, but it is missing. */
 	for (n = map->first; n; n = n->next)
-		pair_read(l, n, what, rows, nrows, strict);
+		ok &= pair_read(l, n, what, rows, nrows, strict) == 0;
 	for (i = 0; i < nrows; i++) {
 		for (k = rows[i].keys; k && k->name; k++) {
 			if (!conf_node_get(map, k->name))
 				absent(l, map, what, k, (char *)rows[i].base + k->offset);
 		}
 	}
-	return l->nerrors == before ? 0 : -EINVAL;
+	return ok && l->nerrors == before ? 0 : -EINVAL;
 }
 
 int

@@ -43,6 +43,17 @@ static const struct said targets[] = {
 	{ TP("  alias: \"\"\n"), "t:9:10: alias: expected 1 to 255 bytes of text, found 0\n" },
 	{ TP("- { name: IQN.2026-11.com.EXAMPLE:X, portals: wan }\n"),
 	    "t:9:11: target \"iqn.2026-11.com.example:x\" is used twice, first at t:7:9\n" },
+	{ LUNS("  - { lun: 0, disk: *fast }\n  - { lun: *x, disk: fast }\n  - *y\n"),
+	    "t:10:21: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:11:12: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:12:5: aliases are not supported (a text that begins with * needs quotes)\n" },
+	{ BASE "targets:\n- { name: *x, portals: [*y, lan], auth: *z, luns: *a, initiators: [*b, { match: *c }] }\n",
+	    "t:7:11: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:7:25: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:7:41: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:7:51: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:7:68: aliases are not supported (a text that begins with * needs quotes)\n"
+	    "t:7:81: aliases are not supported (a text that begins with * needs quotes)\n" },
 	/* Once filled, a list is not filled again. */
 	{ RULES("  - { match: \"*\" }\n  initiators: [{ match: \"*\" }, { match: \"*\" }, { x: 1 }]\n"),
 	    "t:12:3: key \"initiators\" is here twice, also at t:10:3\n" },
