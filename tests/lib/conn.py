@@ -11,6 +11,10 @@ class Eof(Exception):
     """The target closed the connection."""
 
 
+class Cut(Eof):
+    """It did so inside a PDU."""
+
+
 class Timeout(Exception):
     """Nothing came in time."""
 
@@ -61,7 +65,8 @@ class Conn:
             except ConnectionResetError:
                 more = b''
             if not more:
-                assert not self.buf, 'closed inside a PDU: %s' % bytes(self.buf[:64]).hex()
+                if self.buf:
+                    raise Cut('closed inside a PDU: %s' % bytes(self.buf[:64]).hex())
                 raise Eof('closed by the target')
             self.buf += more
 

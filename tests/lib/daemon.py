@@ -59,6 +59,7 @@ class Daemon:
         self.conf = conf if conf is not None else config.base()
         self.preexec = preexec
         self.proc = None
+        self.ended = False      # a test ended it on purpose
         self.ports = {}
         os.mkdir(os.path.join(self.tmp, 'state'))
         if wait:
@@ -125,8 +126,13 @@ class Daemon:
     def alive(self):
         return self.proc is not None and self.proc.poll() is None
 
-    def signal(self, sig):
+    def send_signal(self, sig):
         os.kill(self.pid, sig)
+
+    def terminate(self, sig=signal.SIGTERM):
+        """For tests that watch its end themselves."""
+        self.ended = True
+        self.send_signal(sig)
 
     def kill(self):
         """As a crash would: SIGKILL, nothing is said to anybody."""
@@ -136,7 +142,7 @@ class Daemon:
     def stop(self, timeout=15):
         """SIGTERM; it must exit 0 in time with nothing to complain about."""
         if self.alive():
-            self.signal(signal.SIGTERM)
+            self.send_signal(signal.SIGTERM)
         try:
             rc = self.proc.wait(timeout * SLOW)
         except subprocess.TimeoutExpired:

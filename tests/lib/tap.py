@@ -1,9 +1,11 @@
 """A small test harness: functions marked @test run in turn and report TAP; each leaves the daemon as it was."""
 import contextlib
 import fnmatch
+import functools
 import os
 import signal
 import sys
+import threading
 import traceback
 
 import daemon as D
@@ -20,19 +22,20 @@ class TookTooLong(Exception):
 
 
 class Case:
-    def __init__(self, fn, name, ids, conf, seconds, fresh):
+    def __init__(self, fn, name, ids, conf, seconds, fresh, together):
         self.fn, self.name, self.ids = fn, name, ids
-        self.conf, self.seconds, self.fresh = conf, seconds, fresh
+        self.conf, self.seconds, self.fresh, self.together = conf, seconds, fresh, together
 
 
-def test(name, *ids, conf=None, seconds=60, fresh=False):
+def test(name, *ids, conf=None, seconds=60, fresh=False, together=False):
     """
     Marks a test: what it shows, then scenario ids and clauses it stands for. It
     gets a Daemon: the file's, or one of its own when it names conf (a dict or a
-    function that makes one) or is fresh.
+    function that makes one) or is fresh. Tests that mostly wait run all together
+    on the file's daemon, after the others.
     """
     def mark(fn):
-        TESTS.append(Case(fn, name, ids, conf, seconds, fresh))
+        TESTS.append(Case(fn, name, ids, conf, seconds, fresh, together))
         return fn
     return mark
 
@@ -94,7 +97,8 @@ class Runner:
             signal.alarm(case.seconds * D.SLOW)
             try:
                 case.fn(d)
-                d.check_idle()
+                if not d.ended:
+                    d.check_idle()
             finally:
                 signal.alarm(0)
             if own:
@@ -111,6 +115,33 @@ class Runner:
         finally:
             if own or self.shared is None:
                 d.remove()
+
+    def run_together(self, cases):
+        """All of them at once; then each is asked for its result by run()."""
+        if self.shared is None:
+            self.shared = self._start(self.conf)
+        outcome = {}
+
+        def one(case):
+            try:
+                case.fn(self.shared)
+            except Exception as e:
+                outcome[case] = e
+
+        threads = [threading.Thread(target=one, args=(c,), daemon=True) for c in cases]
+        for t in threads:
+            t.start()
+        for t, c in zip(threads, cases):
+            t.join(c.seconds * D.SLOW)
+            if t.is_alive():
+                outcome.setdefault(c, TookTooLong('the test itself ran out of time'))
+        for c in cases:
+            c.fn = functools.partial(self._retell, outcome.get(c))
+
+    @staticmethod
+    def _retell(outcome, d):
+        if outcome is not None:
+            raise outcome
 
     def run(self, case, n):
         title = '%s (%s)' % (case.name, ', '.join(case.ids)) if case.ids else case.name
@@ -147,7 +178,10 @@ def main(conf=None):
         sys.exit(1)
     signal.signal(signal.SIGALRM, _alarm)
     runner = Runner(conf)
+    cases.sort(key=lambda c: c.together)
     for n, case in enumerate(cases, 1):
+        if case.together and (n == 1 or not cases[n - 2].together):
+            runner.run_together(cases[n - 1:])
         runner.run(case, n)
     stops = runner.shared is not None
     runner.close(len(cases) + 1)

@@ -225,7 +225,7 @@ def stops(d, sig):
     s = d.login(target=T)
     s.close()
     began = time.monotonic()
-    d.signal(sig)
+    d.terminate(sig)
     assert d.proc.wait(5 * D.SLOW) == 0, d.tail()
     assert time.monotonic() - began < 2 * D.SLOW
     assert not os.path.exists(os.path.join(d.tmp, 'control.sock')), 'the control socket stays'
@@ -235,7 +235,7 @@ def stops(d, sig):
 def hup(d):
     s = d.login(target=T)
     for _ in range(3):
-        d.signal(signal.SIGHUP)
+        d.send_signal(signal.SIGHUP)
         S.alive(s)
     s.logout()
 

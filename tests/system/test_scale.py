@@ -46,7 +46,7 @@ def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
 
 
-@tap.test('out of descriptors: no spinning, the control socket works, it goes on after', 'O06', conf=lambda: None)
+@tap.test('out of descriptors: no spinning, the control socket works, it goes on after', 'O06')
 def descriptors(unused):
     d = D.Daemon(config.base(), preexec=few_descriptors)
     try:

@@ -73,7 +73,7 @@ REFUSALS = [
 ]
 
 
-@tap.variants(REFUSALS, '%s has its own status and a line in the log', 'L17', 'RFC 7143 11.13.5')
+@tap.variants(REFUSALS, '%s has its own status and a line in the log', 'L17', 'RFC 7143 11.13.5', fresh=True)
 def refusal(d, status, kw):
     mark = d.mark()
     with tap.raises(I.Refused, status):
@@ -82,7 +82,7 @@ def refusal(d, status, kw):
     assert 'stranger' in log or '127.0.0.1' in log, 'no line in the log'
 
 
-@tap.test('a wrong password has its own status and a line in the log', 'L17', 'RFC 7143 11.13.5')
+@tap.test('a wrong password has its own status and a line in the log', 'L17', 'RFC 7143 11.13.5', fresh=True)
 def wrong_password(d):
     mark = d.mark()
     with tap.raises(I.Refused, 0x0201):

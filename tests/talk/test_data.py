@@ -161,8 +161,8 @@ def other_tag(d):
     try:
         # a's initiator tag with b's target tag.
         g.s.data_out(a, rb.ttt, 0, b'\xee' * 4096)
-        g.s.expect_silence(0.1)
-    except (I.Eof, AssertionError):
+        g.s.next_pdu(0.1)       # an answer, or none yet
+    except (I.Eof, I.Timeout):
         pass
     for t, r2t in (a, ra), (b, rb):
         try:

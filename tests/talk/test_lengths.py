@@ -66,7 +66,8 @@ def write_residual(d, blocks, edtl, verify):
     if t.status == S.GOOD:
         assert now == before[:4096] + new[:whole] + before[4096 + whole:]
     else:
-        S.check(t, S.INVALID_FIELD)
+        # INVALID FIELD IN CDB, or IN COMMAND INFORMATION UNIT: the lengths do not fit.
+        S.check(t, S.INVALID_FIELD, (5, 0x0e, 3))
         assert now == before, 'written in spite of the error'
     S.alive(s)
     s.logout()
@@ -208,8 +209,10 @@ def too_long(d):
     before = d.rss()
     for n in 0xffffffff, 0x80000000, 0x00800001:
         for _ in range(20):
-            S.check(s.cmd(S.read16(0, n), edtl=0xffffffff, flags=0xc1, lun=2), S.INVALID_FIELD)
-            S.check(s.cmd(S.write16(0, n), edtl=0xffffffff, flags=0xa1, imm=0, lun=2), S.INVALID_FIELD)
+            for cdb, flags in (S.read16(0, n), 0xc1), (S.write16(0, n), 0xa1):
+                t = s.cmd(cdb, edtl=0xffffffff, flags=flags, imm=0, lun=2)
+                # The disk has 2^31 blocks: one number is also past its end.
+                S.check(t, S.INVALID_FIELD, *([S.LBA_RANGE] if n > 1 << 31 else []))
     assert d.rss() - before < 8 << 20
     s.logout()
 

@@ -79,6 +79,7 @@ def key_name_long(d, n):
 def login_too_long(d, dsl, ahs):
     s = I.Session(d.addr, target=T)
     s.login_pdu(1, 3, None, raw={4: ahs, 5: dsl.to_bytes(3, 'big')})
+    s.send(bytes(4 * ahs))      # the header is whole, of the body not a byte is there
     refused_or_closed(s, (0x0200, 0x020b))
     s = I.Session(d.addr, target=T)
     s.login_pdu(1, 3, None, raw={4: ahs, 5: dsl.to_bytes(3, 'big')})
@@ -183,7 +184,7 @@ def name_changes(d):
         s.login_step(1, 3, {'InitiatorName': s.name + 'x'})
 
 
-@tap.test('a key twice in one PDU is refused and named in the log', 'L06', 'RFC 7143 6.3')
+@tap.test('a key twice in one PDU is refused and named in the log', 'L06', 'RFC 7143 6.3', fresh=True)
 def key_twice(d):
     s, mark = I.Session(d.addr, target=T), d.mark()
     with tap.raises(I.Refused, 0x0200):
@@ -192,7 +193,7 @@ def key_twice(d):
     assert 'ImmediateData' in d.stderr(mark), 'the log does not name the key'
 
 
-@tap.test('a key negotiated again is refused and named in the log', 'L06', 'RFC 7143 6.3')
+@tap.test('a key negotiated again is refused and named in the log', 'L06', 'RFC 7143 6.3', fresh=True)
 def key_again(d):
     s, mark = I.Session(d.addr, target=T), d.mark()
     p = s.login_step(1, 3, dict(s.identity(), ImmediateData='Yes'), transit=False)
@@ -292,7 +293,7 @@ def discovery_command(d):
     s.close()
 
 
-@tap.test('tries on an unknown target are refused and do not flood the log', 'L26', 'O29')
+@tap.test('tries on an unknown target are refused and do not flood the log', 'L26', 'O29', fresh=True)
 def unknown_target(d):
     mark, began = d.mark(), time.monotonic()
     for _ in range(200):
@@ -301,8 +302,9 @@ def unknown_target(d):
             s.login()
         s.close()
     lines = [line for line in d.stderr(mark).splitlines() if 'nowhere' in line]
-    allowed = 20 * (2 + time.monotonic() - began)
-    assert 1 <= len(lines) < min(150, allowed), '%d lines of log for 200 tries' % len(lines)
+    # A few lines a second of one peer, whatever port it comes from.
+    allowed = 20 * (1 + time.monotonic() - began)
+    assert 1 <= len(lines) <= allowed, '%d lines of log for 200 tries of one host' % len(lines)
 
 
 @tap.test('an unknown session type is refused', 'L26', 'RFC 7143 11.13.5')

@@ -211,7 +211,7 @@ def shutdown_deaf(d):
     t = s.start(S.write16(0, 8), write=bytes(4096), auto=False)
     s.wait_r2t(t)
     began = time.monotonic()
-    d.signal(15)
+    d.terminate()
     seen = s.wait_close(15)
     asked = [p for p in seen if p.op == P.ASYNC]
     assert asked and asked[0].bhs[36] in (1, 2, 3), 'no async message: %r' % seen[-3:]
@@ -224,7 +224,7 @@ def shutdown_deaf(d):
 def shutdown_polite(d):
     s = d.login(target=T)
     began = time.monotonic()
-    d.signal(15)
+    d.terminate()
     p = s.expect(P.ASYNC)
     assert p.bhs[36] == 1 and p.itt == P.NO_TAG, repr(p)
     assert s.logout() == 0

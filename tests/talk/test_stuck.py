@@ -312,7 +312,7 @@ def term(d):
     run_until_parked(s, disk, n)
     disk.interruptible = True       # the process' end reaches the disk
     began = time.monotonic()
-    d.signal(15)
+    d.terminate()
     d.proc.wait(25 * SLOW)
     assert time.monotonic() - began < 20 * SLOW
     d.check_log()

@@ -113,6 +113,7 @@ def abort_unread(d):
         p = s.next_pdu(20)
         if p.op == P.TMF_RSP:
             t = itts.pop(p.itt)
+            s.inbox.remove(p)
             assert (p.response, t.done) in ((1, True), (0, False)), (p, t)
             if not t.done:
                 del s.tasks[t.itt]      # whatever comes for it now fails next_pdu's caller

@@ -26,7 +26,8 @@ IMM = [('exactly the first burst', 8192, True), ('one byte more than the first b
 
 @tap.variants(IMM, 'immediate data of %s', 'D10', 'RFC 7143 13.14')
 def immediate_size(d, n, right):
-    g = Guard(d, {'InitialR2T': 'Yes'}, target=SMALL)
+    g = Guard(d, {'InitialR2T': 'Yes', 'FirstBurstLength': '65536'}, target=SMALL)
+    assert g.s.limit('FirstBurstLength') == 8192
     assert g.s.limit('MaxRecvDataSegmentLength') >= 65536
     data = S.pattern(256, 128, 5)
     t = g.s.start(S.write16(256, 128), write=data, imm=n)
