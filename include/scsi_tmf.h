@@ -2,6 +2,7 @@
 #ifndef SCSI_TMF_H
 #define SCSI_TMF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "list.h"
@@ -53,6 +54,7 @@ struct scsi_tmf {
 	struct timer timer;
 	struct msg msg;
 	struct lu *lu;
+	bool live;			/* ABORT TASK: its task was not aborted before */
 	uint64_t id;			/* in order of arrival, over all reactors */
 	uint64_t todo, hit, clear;	/* bit per reactor: concerned, has marked its commands, has none left */
 };

@@ -5,7 +5,7 @@
 
 #include "cmd.h"
 
-enum { SAME_BYTES = 32 * 1024 * 1024 };
+enum { SAME_BYTES = 16 * 1024 * 1024 };
 
 uint32_t
 zero_same_blocks(const struct lu *lu)
@@ -154,7 +154,8 @@ same_check(struct scsi_cmd *cmd)
 		return false;
 	}
 	cmd->asked = cmd->cdb[1] & NDOB ? 0 : lu->block_size;
-	if (cmd->edtl_out < cmd->asked) {
+	/* Who sends two blocks means something else than one block many times. */
+	if (cmd->asked && cmd->edtl_out != cmd->asked) {
 		cmd_fail(cmd, COND_INVALID_IU);
 		return false;
 	}

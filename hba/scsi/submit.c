@@ -160,6 +160,11 @@ scsi_submit(struct scsi_cmd *cmd)
 		submit_fault(cmd, u);
 		return;
 	}
+	/* No command here moves data both ways (RFC 7143 11.3.1, SAM-5 5.1). */
+	if (unlikely(cmd->dir == CMD_BIDI)) {
+		cmd_fail(cmd, COND_INVALID_IU);
+		return;
+	}
 	if (!submit_unit_ok(cmd) || (u->row->check && !u->row->check(cmd)))
 		return;
 	if (cmd->len && u->row->flags & ROW_OUT) {

@@ -10,10 +10,9 @@
 
 #include "access.h"
 #include "core.h"
-#include "fence.h"
 #include "lu.h"
 #include "nexus.h"
-#include "submit.h"
+#include "scope.h"
 #include "tmf.h"
 #include "ua.h"
 
@@ -35,132 +34,10 @@ static uint64_t last_id;
 COUNTER(functions, "scsi_task_management", "task management functions answered");
 COUNTER(timeouts, "scsi_task_management_timeouts", "of these, answered while a disk still had commands");
 
-/* What a function is about, without the function: that may be answered meanwhile. */
-struct scope {
-	uint8_t fn;
-	uint64_t id, tag;
-	const struct nexus *nexus;
-	const struct target *target;
-	const struct lu *lu;
-};
-
 static uint64_t
 reactor_bit(const struct reactor *r)
 {
 	return 1ull << reactor_id(r);
-}
-
-static struct scope
-scope_of(const struct scsi_tmf *tmf)
-{
-	struct scope s = { .fn = tmf->fn, .id = tmf->id, .tag = tmf->tag, .nexus = tmf->nexus,
-		.target = tmf->nexus->target, .lu = tmf->lu };
-
-	return s;
-}
-
-static bool
-target_has(const struct target *target, const struct lu *lu)
-{
-	for (uint32_t i = 0; i < target->nluns; i++)
-		if (target->luns[i].lu == lu)
-			return true;
-	return false;
-}
-
-static bool
-scope_has(const struct scope *s, const struct scsi_cmd *cmd)
-{
-	switch ((enum tmf_fn)s->fn) {
-	case TMF_ABORT_TASK:
-	case TMF_QUERY_TASK:
-		return cmd->nexus == s->nexus && cmd->lu == s->lu && cmd->tag == s->tag;
-	case TMF_ABORT_TASK_SET:
-	case TMF_QUERY_TASK_SET:
-		return cmd->nexus == s->nexus && cmd->lu == s->lu;
-	case TMF_CLEAR_TASK_SET:
-	case TMF_LUN_RESET:
-		return cmd->lu == s->lu;
-	case TMF_TARGET_RESET:
-		return cmd->lu && target_has(s->target, cmd->lu);
-	case TMF_I_T_NEXUS_RESET:
-		return cmd->nexus == s->nexus;
-	case TMF_CLEAR_ACA:
-	case TMF_QUERY_ASYNC_EVENT:
-		break;
-	}
-	return false;
-}
-
-/* -- ending commands -- */
-
-void
-tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct list *ended)
-{
-	list_del(&cmd->task);
-	cmd->flags |= CMD_ABORTED | CMD_SILENT;
-	cmd->abort_id = id;
-	cmd->data_in = 0;
-	if (cmd->flags & CMD_IN_DISK) {
-		if (bridge_cancel(&cmd->req) == BRIDGE_RUNNING) {
-			list_add_tail(&core->dying, &cmd->task);
-			fence_add(cmd);
-			return;
-		}
-		cmd->flags &= (uint8_t)~CMD_IN_DISK;
-	} else if (cmd->flags & CMD_PARKED) {
-		fence_unpark(cmd);
-	} else {
-		buf_wait_cancel(&cmd->buf_wait);
-	}
-	list_add_tail(ended, &cmd->task);
-}
-
-void
-tmf_finish(struct list *ended)
-{
-	while (!list_empty(ended))
-		scsi_complete(list_first(ended, struct scsi_cmd, task));
-}
-
-static void
-scope_end(struct core *core, const struct scope *s, struct nexus *nexus, struct list *ended)
-{
-	struct scsi_cmd *cmd, *tmp;
-
-	list_for_each_safe(cmd, tmp, &nexus->tasks, task) {
-		if (!scope_has(s, cmd))
-			continue;
-		/* SAM-5 5.14: the others learn that their commands were cleared. */
-		if (s->fn == TMF_CLEAR_TASK_SET && nexus != s->nexus)
-			ua_raise(cmd->nlun, UA_CLEARED);
-		tmf_abort(core, cmd, s->id, ended);
-	}
-}
-
-/* Ends what is in scope on this reactor. */
-static void
-scope_hit(struct core *core, const struct scope *s, struct list *ended)
-{
-	struct nexus_own *own;
-	struct scsi_cmd *cmd;
-
-	list_for_each(cmd, &core->dying, task)
-		if (scope_has(s, cmd) && cmd->abort_id > s->id)
-			cmd->abort_id = s->id;
-	list_for_each(own, &core->nexuses, link)
-		scope_end(core, s, &own->nexus, ended);
-}
-
-static bool
-scope_waits(const struct core *core, const struct scope *s)
-{
-	const struct scsi_cmd *cmd;
-
-	list_for_each(cmd, &core->dying, task)
-		if (cmd->abort_id <= s->id && scope_has(s, cmd))
-			return true;
-	return false;
 }
 
 /* -- answering -- */
@@ -303,17 +180,6 @@ tmf_nexus_ended(struct nexus *nexus)
 
 /* -- asking -- */
 
-static bool
-scope_live(const struct scope *s)
-{
-	const struct scsi_cmd *cmd;
-
-	list_for_each(cmd, &s->nexus->tasks, task)
-		if (scope_has(s, cmd))
-			return true;
-	return false;
-}
-
 /* SAM-5 7.10: FUNCTION SUCCEEDED with the depth, the key and the codes of what comes first. */
 static enum tmf_response
 query_async_event(struct scsi_tmf *tmf, const struct nexus_lun *nlun)
@@ -335,7 +201,6 @@ static bool
 tmf_at_once(struct scsi_tmf *tmf, const struct nexus_lun *nlun, enum tmf_response *response)
 {
 	struct scope s = scope_of(tmf);
-	const struct scsi_cmd *cmd;
 
 	switch ((enum tmf_fn)tmf->fn) {
 	case TMF_QUERY_TASK:
@@ -350,10 +215,11 @@ tmf_at_once(struct scsi_tmf *tmf, const struct nexus_lun *nlun, enum tmf_respons
 		return true;
 	case TMF_ABORT_TASK:
 		*response = TMF_NO_TASK;
-		list_for_each(cmd, &core_of(tmf->nexus->reactor)->dying, task)
-			if (scope_has(&s, cmd))
-				return false;
-		return !scope_live(&s);
+		tmf->live = scope_live(&s);
+		if (tmf->live)
+			return false;
+		s.id = UINT64_MAX;	/* aborted by whatever was before */
+		return !scope_waits(core_of(tmf->nexus->reactor), &s);
 	case TMF_ABORT_TASK_SET:
 	case TMF_CLEAR_TASK_SET:
 	case TMF_LUN_RESET:
@@ -426,6 +292,7 @@ scsi_tmf(struct scsi_tmf *tmf)
 	tmf->timer = (struct timer){ 0 };
 	tmf->lu = nlun ? nlun->lu : NULL;
 	tmf->id = 0;
+	tmf->live = false;
 	tmf->info[0] = tmf->info[1] = tmf->info[2] = 0;
 	if (!nlun && tmf->fn != TMF_TARGET_RESET && tmf->fn != TMF_I_T_NEXUS_RESET)
 		tmf_answer(tmf, TMF_WRONG_LUN);

@@ -215,7 +215,7 @@ block_limits(void **state)
 	assert_int_equal(rd32(fc->in + 8), BUF_XFER_MAX / 512);
 	assert_int_equal(rd32(fc->in + 20), 1 << 20);
 	assert_int_equal(rd32(fc->in + 24), 128);
-	assert_int_equal(rd64(fc->in + 36), 65536);
+	assert_int_equal(rd64(fc->in + 36), 32768);
 	assert_int_equal(rd32(fc->in + 32), 0);		/* UGAVALID */
 	fake_cmd_free(fc);
 	fc = inquire(nexus, 0, 0xb2, 255, 255);

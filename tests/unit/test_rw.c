@@ -111,7 +111,7 @@ ranges_do_not_wrap_at_2_to_the_64(void **state)
 		struct fake_cmd *fc = fake_cmd_new(nexus, 0, CDB(ops[i], 0, 0xff, 0xff, 0xff, 0xff,
 		    0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2, 0, 0));
 
-		fake_cmd_expect(fc, 1024, 1024, 0);
+		fake_cmd_expect(fc, ops[i] == OP_READ_16 ? 0 : 512, ops[i] == OP_READ_16 ? 512 : 0, 0);
 		fake_cmd_submit(fc);
 		assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x21, 0x00);
 		fake_cmd_free(fc);
@@ -239,6 +239,13 @@ data_of_the_other_direction(void **state)
 	fc = send_out(nexus, CDB(OP_READ_10, 0, 0, 0, 0, 0, 0, 0, 1), 512, 1, DATA_POOL);
 	assert_status(fc, SCSI_GOOD);
 	assert_resid(fc, RESID_OVER, 512);
+	assert_int_equal(fc->wants, 0);
+	fake_cmd_free(fc);
+	/* Both ways at once. */
+	fc = fake_cmd_new(nexus, 0, CDB(OP_READ_10, 0, 0, 0, 0, 0, 0, 0, 1));
+	fake_cmd_expect(fc, 512, 512, 0);
+	fake_cmd_submit(fc);
+	assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x0e, 0x03);
 	assert_int_equal(fc->wants, 0);
 	fake_cmd_free(fc);
 	/* A command without data. */

@@ -131,6 +131,35 @@ a_second_abort_of_the_same_task_waits_too(void **state)
 	stop();
 }
 
+/* The initiator was told that its task is over, though the disk has it, and uses the tag again. */
+static void
+a_tag_that_is_used_again(void **state)
+{
+	struct fake_cmd *stuck, *fc;
+	struct fake_tmf ft;
+
+	start(1);
+	stuck = fake_write(a, 0, 0, 1, 1, DATA_POOL);
+	fake_tmf(&ft, a, TMF_ABORT_TASK, 0, stuck->cmd.tag);
+	rig_timer_fire(&ft.tmf.timer, 0);
+	assert_answer(ft, TMF_COMPLETE);
+	fc = fake_cmd_new(a, 0, CDB(OP_WRITE_10, 0, 0, 0, 0, 9, 0, 0, 1));
+	fake_cmd_expect(fc, 512, 0, 2);
+	fc->cmd.tag = stuck->cmd.tag;
+	fc->how = DATA_LATER;
+	fake_cmd_submit(fc);
+	fake_tmf(&ft, a, TMF_QUERY_TASK, 0, stuck->cmd.tag);
+	assert_answer(ft, TMF_SUCCEEDED);
+	fake_tmf(&ft, a, TMF_ABORT_TASK, 0, stuck->cmd.tag);
+	assert_answer(ft, TMF_COMPLETE);
+	SILENT(fc);
+	assert_int_equal(stuck->dones, 0);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	SILENT(stuck);
+	stop();
+}
+
 static void
 abort_task_set_ends_ones_own(void **state)
 {
@@ -472,6 +501,7 @@ main(void)
 		cmocka_unit_test(abort_while_it_waits_for_the_adapter),
 		cmocka_unit_test(abort_in_the_disk_is_answered_when_it_is_back),
 		cmocka_unit_test(a_second_abort_of_the_same_task_waits_too),
+		cmocka_unit_test(a_tag_that_is_used_again),
 		cmocka_unit_test(abort_task_set_ends_ones_own),
 		cmocka_unit_test(clear_task_set),
 		cmocka_unit_test(lun_reset),

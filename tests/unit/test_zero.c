@@ -150,9 +150,12 @@ write_same_refusals(void **state)
 	fc = send_out(nexus, CDB(OP_WRITE_SAME_10, 8, 0, 0, 0, 0, 0, 0, 1), 512, 0, DATA_POOL);
 	assert_field(fc, 1, 3);
 	fake_cmd_free(fc);
-	fc = send_out(nexus, CDB(OP_WRITE_SAME_10, 0, 0, 0, 0, 0, 0, 0, 1), 256, 0, DATA_POOL);
-	assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x0e, 0x03);
-	fake_cmd_free(fc);
+	for (uint32_t edtl = 256; edtl <= 1024; edtl += 768) {
+		fc = send_out(nexus, CDB(OP_WRITE_SAME_10, 0, 0, 0, 0, 0, 0, 0, 1), edtl, 0,
+		    DATA_POOL);
+		assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x0e, 0x03);
+		fake_cmd_free(fc);
+	}
 	memset(disk->mem, 0xaa, 1024);
 	DONE(fake_in(nexus, 0, CDB(OP_WRITE_SAME_16, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), 0),
 	    SCSI_GOOD);
