@@ -149,16 +149,19 @@ driver_unknown(struct conf_load *l, const char *name, struct conf_pos pos)
 	    list);
 }
 
-/* Addresses and serials must differ as names do. */
+/* nr: which of the adapter's disks it is, its target where no address is given. */
 static void
-disk_names(struct conf_load *l, const struct conf_node *map, struct conf_disk *d, unsigned nr)
+address_take(struct conf_load *l, const struct conf_node *map, struct conf_disk *d, unsigned nr)
 {
 	const struct conf_node *n = conf_node_get(map, "address");
 	char *address = arena_get(l->scratch, sizeof("65535:65535:65535"));
-	const char *p;
 
 	if (!address) {
 		conf_no_memory(l);
+		return;
+	}
+	if (!n && nr > UINT16_MAX) {
+		conf_error(l, d->pos, "a disk: address is missing (only 65536 can be counted)");
 		return;
 	}
 	if (!n)
@@ -166,11 +169,15 @@ disk_names(struct conf_load *l, const struct conf_node *map, struct conf_disk *d
 	sprintf(address, "%hu:%hu:%hu", d->channel, d->id, d->lun);
 	if (d->lun != LUN_UNKNOWN)
 		conf_name_add(l, NAME_ADDRESS, d->adapter, address, n ? n->pos : d->pos, d);
-	if (d->name)
-		conf_name_own(l, NAME_DISK, d->name, conf_node_get(map, "name")->pos, d);
-	if (!d->serial)
-		return;
-	n = conf_node_get(map, "serial");
+}
+
+/* Two disks of one serial number are one disk to multipath: the data of both would be lost. */
+static void
+serial_take(struct conf_load *l, const struct conf_node *map, struct conf_disk *d)
+{
+	const struct conf_node *n = conf_node_get(map, "serial");
+	const char *p;
+
 	for (p = d->serial; *p; p++) {
 		if ((unsigned char)*p >= 0x7f) {
 			conf_error(l, n->pos, "serial: only ASCII can be told to initiators");
@@ -224,7 +231,11 @@ disks_parse(struct conf_load *l, const struct conf_node *list, void *out)
 		d->adapter = a;
 		list_add_tail(&a->disks, &d->link);
 		disk_fill(l, n, d);
-		disk_names(l, n, d, nr);
+		address_take(l, n, d, nr);
+		if (d->serial)
+			serial_take(l, n, d);
+		if (d->name)
+			conf_name_own(l, NAME_DISK, d->name, conf_node_get(n, "name")->pos, d);
 	}
 	return 0;
 }
