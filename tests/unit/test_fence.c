@@ -106,7 +106,7 @@ the_fence_holds_on_every_reactor(void **state)
 static void
 two_orphans_hold_until_both_are_back(void **state)
 {
-	struct fake_cmd *orphan, *second, *over_both, *over_second, *over_first;
+	struct fake_cmd *orphan, *second, *over_both, *over_second, *over_first, *late;
 	struct fake_tmf ft, ft2;
 	struct nexus *nexus = start(1, &orphan, &ft);
 
@@ -122,12 +122,17 @@ two_orphans_hold_until_both_are_back(void **state)
 	SILENT(orphan);
 	assert_status(over_first, SCSI_GOOD);
 	assert_int_equal(over_both->dones + over_second->dones, 0);
+	/* The fence stands for whoever comes now, too. */
+	late = fake_read(nexus, 0, 20, 1);
+	assert_int_equal(late->dones, 0);
 	fake_disk_release(disk, 1);
 	fake_settle();
 	SILENT(second);
 	assert_int_equal(ft2.response, TMF_COMPLETE);
 	assert_status(over_both, SCSI_GOOD);
 	assert_status(over_second, SCSI_GOOD);
+	assert_status(late, SCSI_GOOD);
+	fake_cmd_free(late);
 	fake_cmd_free(over_both);
 	fake_cmd_free(over_first);
 	fake_cmd_free(over_second);
