@@ -89,10 +89,10 @@ conn_log_end(const struct iscsi_conn *conn)
 
 	counter_add(&drops, 1);
 	if (sess)
-		log_peer(LOG_LEVEL_INFO, conn->peer_text, "%s: %s left %s: %s", conn->peer_text,
+		log_peer(LOG_LEVEL_INFO, sess->params.initiator, "%s: %s left %s: %s", conn->peer_text,
 		    sess->params.initiator, sess->target ? sess->params.target : "discovery", conn->why);
-	else
-		log_peer(LOG_LEVEL_INFO, conn->peer_text, "%s: connection ended: %s", conn->peer_text,
+	else if (!conn->told)
+		log_peer(LOG_LEVEL_INFO, conn->host, "%s: ended before login: %s", conn->peer_text,
 		    conn->why);
 }
 
@@ -194,6 +194,7 @@ conn_adopt(int fd, const struct conf_portal *portal, struct reactor *to)
 {
 	struct iscsi_conn *conn = calloc(1, sizeof(*conn));
 	socklen_t len = sizeof(conn->peer_addr);
+	char *port;
 
 	if (!conn) {
 		close(fd);
@@ -217,6 +218,10 @@ conn_adopt(int fd, const struct conf_portal *portal, struct reactor *to)
 		.portal = portal,
 	};
 	sockaddr_text(conn->peer.peer, conn->peer_text, sizeof(conn->peer_text));
+	memcpy(conn->host, conn->peer_text, sizeof(conn->host));
+	port = strrchr(conn->host, ':');
+	if (port)
+		*port = '\0';
 	conn->msg.fn = conn_arrive;
 	half_open_add(conn);
 	reactor_load_add(to, 1);

@@ -84,8 +84,9 @@ static void
 refuse(struct iscsi_conn *conn, const struct iscsi_login_rsp *answer, const char *why)
 {
 	counter_add(&refusals, 1);
-	log_peer(LOG_LEVEL_WARN, conn->peer_text, "%s: login refused: %s: %s", conn->peer_text,
+	log_peer(LOG_LEVEL_WARN, conn->host, "%s: login refused: %s: %s", conn->peer_text,
 	    login_status_name((unsigned)answer->status_class << 8 | answer->status_detail), why);
+	conn->told = true;
 	answer_send(conn, answer, NULL, 0);
 	conn_last(conn, why);
 }
@@ -175,8 +176,9 @@ enter_done(struct iscsi_conn *conn, enum login_status status)
 		return;
 	}
 	counter_add(&logins, 1);
-	log_info("%s: %s logged in to %s, session %u on reactor %u", conn->peer_text,
-	    sess->params.initiator, sess->target ? sess->params.target : "discovery", sess->tsih,
+	log_peer(LOG_LEVEL_INFO, sess->params.initiator,
+	    "%s: %s logged in to %s, session %u on reactor %u", conn->peer_text, sess->params.initiator,
+	    sess->target ? sess->params.target : "discovery", sess->tsih,
 	    reactor_id(conn->home->reactor));
 	conn->deadline_ns = 0;
 	conn->state = CONN_FULL;

@@ -200,6 +200,8 @@ struct iscsi_conn {
 	struct login_peer peer;
 	struct sockaddr_storage peer_addr, local_addr;
 	char peer_text[64];
+	char host[64];			/* the same without the port: whom log lines are counted by */
+	bool told;			/* its end has been logged */
 	uint16_t cid;
 	uint16_t waited_tsih;		/* of the session whose end it waited for, and continues */
 	struct entering *entering;

@@ -49,7 +49,7 @@ misc_reject(struct iscsi_conn *conn, const struct iscsi_bhs *h, enum iscsi_rejec
 	if (!out)
 		return;
 	counter_add(&rejects, 1);
-	log_peer(LOG_LEVEL_INFO, conn->peer_text, "%s: %s rejected: %s", conn->peer_text,
+	log_peer(LOG_LEVEL_INFO, conn->host, "%s: %s rejected: %s", conn->peer_text,
 	    iscsi_opcode_name(h->opcode & ISCSI_OPCODE_MASK), iscsi_reject_name(reason));
 	out->reject.reason = (uint8_t)reason;
 	out->reject.itt = put32(ISCSI_NO_TAG);
@@ -151,6 +151,9 @@ misc_logout(struct iscsi_conn *conn, const struct iscsi_logout_req *h)
 	if (response != ISCSI_LOGOUT_OK)
 		return;
 	counter_add(&logouts, 1);
+	log_peer(LOG_LEVEL_INFO, sess->params.initiator, "%s: %s logged out of %s", conn->peer_text,
+	    sess->params.initiator, sess->target ? sess->params.target : "discovery");
+	conn->told = true;
 	conn_last(conn, "logout");
 	/* 11.14: nothing that is still running is answered any more. */
 	sess_end(sess);
