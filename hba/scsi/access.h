@@ -34,8 +34,9 @@ struct target {
 	uint64_t seen[PORTS_SEEN_BITS / 64];	/* by hash: initiator ports that logged in before */
 };
 
-/* The first rule that fits decides. False: no access. *rule NULL: there are no rules, all is allowed. */
-bool access_find(const struct conf_target *, const struct nexus_id *, const struct conf_rule **rule);
+/* The first rule that fits decides. False: no access. *rule NULL: no rules, all is allowed. */
+bool access_find(const struct conf_target *, const struct nexus_id *,
+    const struct conf_rule **rule);
 bool access_shows(const struct conf_rule *, unsigned lun);
 
 #endif

@@ -116,7 +116,7 @@ cmd_residual(struct scsi_cmd *cmd)
 		cmd->resid_kind = RESID_OVER;
 		left = cmd->asked - edtl;
 	} else {
-		/* A command that needs no data, or data of the other direction, leaves the other EDTL untouched. */
+		/* The EDTL of the direction that the command does not use is left over, too. */
 		if (cmd->dir != CMD_BIDI)
 			edtl = (uint64_t)cmd->edtl_out + cmd->edtl_in;
 		left = edtl - moved;

@@ -1,4 +1,4 @@
-/* What command files use: ways to answer, memory, I/O, parameter data. All on the nexus' reactor. */
+/* What command files use: answers, memory, I/O, parameter data. All on the nexus' reactor. */
 #ifndef SCSI_CMD_OWN_H
 #define SCSI_CMD_OWN_H
 
@@ -19,7 +19,7 @@ void cmd_good(struct scsi_cmd *);		/* with cmd->data_in bytes */
 void cmd_status(struct scsi_cmd *, enum scsi_status);	/* without sense or data */
 void cmd_fail(struct scsi_cmd *, enum cond);
 void cmd_fail_info(struct scsi_cmd *, enum cond, uint64_t info);
-/* INVALID FIELD IN CDB, INVALID FIELD IN PARAMETER LIST; bit -1: the whole byte or field that begins there. */
+/* INVALID FIELD IN CDB, IN PARAMETER LIST; bit -1: the whole byte or field that begins there. */
 void cmd_fail_field(struct scsi_cmd *, unsigned byte, int bit);
 void cmd_fail_param(struct scsi_cmd *, unsigned byte, int bit);
 void cmd_fail_sense(struct scsi_cmd *, const struct sense *);
@@ -53,16 +53,16 @@ bool cmd_flush(struct scsi_cmd *);
 /* cmd_io again, and exec after it: for what was parked. */
 void cmd_resume(struct scsi_cmd *);
 
-/* -- parameter data: cut to the allocation length and the EDTL, lengths inside stay whole (SPC-4 4.2.5.6) -- */
+/* -- parameter data: cut to allocation length and EDTL, lengths inside stay whole (SPC-4 4.2.5.6) */
 
-/* len zeroed bytes in pool memory, at most BUF_SEG_MAX. NULL: memory is short, exec is called again. */
+/* len zeroed bytes, at most BUF_SEG_MAX. NULL: memory is short, exec is called again. */
 uint8_t *param_room(struct scsi_cmd *, uint32_t len);
 /* Answers with the first len of them. */
 void param_done(struct scsi_cmd *, uint32_t len, uint32_t allocation);
 
 /* -- what several families need -- */
 
-/* First block and number of blocks as the 6-, 10-, 12- and 16-byte forms hold them (SBC-3 4.2.2). */
+/* First block and number of blocks, as the 6-, 10-, 12- and 16-byte forms hold them. */
 void cdb_range(const struct scsi_cmd *, uint64_t *lba, uint32_t *blocks);
 /*
  * Sets cmd->lba and blocks from the CDB; false when they are not inside the

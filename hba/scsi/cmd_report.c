@@ -1,4 +1,4 @@
-/* Reports: which units, commands and task management functions there are (SPC-4 6.33, 6.35, 6.36). */
+/* Reports: which units, commands and functions there are (SPC-4 6.33, 6.35, 6.36). */
 #include <string.h>
 
 #include "cmd.h"
@@ -109,7 +109,7 @@ opcodes_one(uint8_t *p, const struct cmd_row *row, bool timeouts)
 	return timeouts ? at + timeouts_put(p + at) : at;
 }
 
-/* The option must fit the opcode: with a service action where it has some, and without where not. */
+/* The option must fit the opcode: with a service action where it has some, else without. */
 static bool
 opcodes_check(struct scsi_cmd *cmd)
 {

@@ -8,7 +8,7 @@ sync_check(struct scsi_cmd *cmd)
 {
 	const struct lu *lu = cmd->lu;
 
-	/* No data moves, so the length has no other limit than the unit's; 0 means up to the end. */
+	/* No data moves, so the unit's size is the only limit; 0 means up to the end. */
 	cdb_range(cmd, &cmd->lba, &cmd->blocks);
 	if (cmd->lba > lu->blocks || cmd->blocks > lu->blocks - cmd->lba) {
 		cmd_fail(cmd, COND_LBA_RANGE);

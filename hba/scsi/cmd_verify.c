@@ -1,4 +1,4 @@
-/* VERIFY and WRITE AND VERIFY (SBC-3 5.29, 5.36): the medium is read, and compared when asked to. */
+/* VERIFY and WRITE AND VERIFY (SBC-3 5.29, 5.36): the medium is read, compared when asked. */
 #include <string.h>
 
 #include "cmd.h"

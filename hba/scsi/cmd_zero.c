@@ -15,7 +15,10 @@ zero_same_blocks(const struct lu *lu)
 
 /* -- UNMAP: everything is checked before the first block is unmapped -- */
 
-enum { LIST_HEADER = 8, LIST_ITEM = 16, LIST_MAX = LIST_HEADER + LIST_ITEM * ZERO_UNMAP_DESCRIPTORS };
+enum {
+	LIST_HEADER = 8, LIST_ITEM = 16,
+	LIST_MAX = LIST_HEADER + LIST_ITEM * ZERO_UNMAP_DESCRIPTORS
+};
 
 static bool
 unmap_check(struct scsi_cmd *cmd)

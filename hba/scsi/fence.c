@@ -9,7 +9,8 @@
 #include "nexus.h"
 #include "stats.h"
 
-COUNTER(orphans, "scsi_orphan_writes", "writes aborted while the disk had them, fenced until they came back");
+COUNTER(orphans, "scsi_orphan_writes",
+    "writes aborted while the disk had them, fenced until they came back");
 COUNTER(parked, "scsi_parked_commands", "commands that waited for an orphan write");
 
 static bool

@@ -6,7 +6,7 @@
 
 struct scsi_cmd;
 
-/* Peripheral qualifier and device type (SPC-4 6.6.2): a disk, the well-known unit, or nothing there. */
+/* Qualifier and device type (SPC-4 6.6.2): a disk, the well-known unit, or nothing there. */
 uint8_t inquiry_type(const struct scsi_cmd *);
 
 #endif

@@ -1,4 +1,4 @@
-/* Logical units: geometry, and an identity that is the same by every path and after every restart. */
+/* Logical units: geometry, and an identity that is the same by every path and for ever. */
 #include "lu.h"
 
 #include <errno.h>
@@ -119,8 +119,8 @@ lu_unique(const struct lu *lu, const struct conf_disk *conf)
 	list_for_each(other, &lus, link) {
 		if (memcmp(other->naa, lu->naa, LU_NAA_LEN) != 0)
 			continue;
-		log_err("%s:%d: disk %s has the serial number of disk %s: a host would take the two "
-		    "for one", conf->pos.file, conf->pos.line, conf->name, other->disk->name);
+		log_err("%s:%d: disk %s has the serial number of disk %s: "
+		    "a host would take the two for one", conf->pos.file, conf->pos.line, conf->name, other->disk->name);
 		return -EEXIST;
 	}
 	return 0;

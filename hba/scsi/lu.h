@@ -13,7 +13,10 @@ struct conf_disk;
 struct nexus;
 struct nexus_lun;
 
-enum { LU_VENDOR_LEN = 8, LU_PRODUCT_LEN = 16, LU_REVISION_LEN = 4, LU_NAA_LEN = 8, LU_SERIAL_MAX = 64 };
+enum {
+	LU_VENDOR_LEN = 8, LU_PRODUCT_LEN = 16, LU_REVISION_LEN = 4,
+	LU_NAA_LEN = 8, LU_SERIAL_MAX = 64,
+};
 
 extern const char lu_vendor[LU_VENDOR_LEN + 1];
 
@@ -40,7 +43,7 @@ struct lu {
 
 	pthread_mutex_t lock;
 	struct list nluns;		/* nexus_lun.link: who sees it */
-	struct list orphans;		/* scsi_cmd.fence: aborted, still in the disk, changing it */
+	struct list orphans;		/* scsi_cmd.fence: aborted writes still in the disk */
 	uint64_t parked;		/* reactors with commands that wait for orphans */
 };
 

@@ -17,7 +17,7 @@ enum {					/* cmd_row.flags */
 	ROW_IN = 1 << 3,		/* sends data */
 	ROW_OUT = 1 << 4,		/* takes data */
 	ROW_BORROWS = 1 << 5,		/* exec copes with data that is only borrowed */
-	ROW_ANY_LUN = 1 << 6,		/* answers also where no disk is mapped: cmd->lu may be NULL */
+	ROW_ANY_LUN = 1 << 6,		/* answers also where no disk is: cmd->lu may be NULL */
 	ROW_SA = 1 << 7,		/* bits 4:0 of byte 1 are the service action */
 	ROW_THIN = 1 << 8,		/* is there only where blocks can be unmapped */
 };
@@ -35,7 +35,7 @@ struct cmd_row {
 	uint8_t cdb_len;
 	uint16_t sa;
 	uint16_t flags;
-	uint8_t usage[SCSI_CDB_MAX];	/* SPC-4 6.35.3 CDB usage data: bits that may be set; [0] the opcode */
+	uint8_t usage[SCSI_CDB_MAX];	/* SPC-4 6.35.3: bits that may be set; [0] the opcode */
 	bool (*check)(struct scsi_cmd *);	/* may be NULL */
 	void (*exec)(struct scsi_cmd *);
 };

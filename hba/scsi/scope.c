@@ -117,7 +117,7 @@ scope_waits(const struct core *core, const struct scope *s)
 	const struct scsi_cmd *cmd;
 
 	list_for_each(cmd, &core->dying, task) {
-		/* An initiator that was told of the end of a task may have given its tag to the next. */
+		/* Who was told of the end of a task may have given its tag to the next. */
 		if (s->live && cmd->abort_id != s->id)
 			continue;
 		if (cmd->abort_id <= s->id && scope_has(s, cmd))

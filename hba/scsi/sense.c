@@ -1,4 +1,4 @@
-/* Sense data (SPC-4 4.5): one table from conditions to codes, one from the disk's errors to conditions. */
+/* Sense data (SPC-4 4.5): a table from conditions to codes, one from errors to conditions. */
 #include "sense.h"
 
 #include <errno.h>

@@ -32,7 +32,8 @@ static struct list all = LIST_INIT(all);	/* scsi_tmf.all: not yet answered */
 static uint64_t last_id;
 
 COUNTER(functions, "scsi_task_management", "task management functions answered");
-COUNTER(timeouts, "scsi_task_management_timeouts", "of these, answered while a disk still had commands");
+COUNTER(timeouts, "scsi_task_management_timeouts",
+    "of these, answered while a disk still had commands");
 
 static uint64_t
 reactor_bit(const struct reactor *r)

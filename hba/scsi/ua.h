@@ -27,7 +27,7 @@ void ua_raise(struct nexus_lun *, enum ua);		/* any thread */
 bool ua_take(struct nexus_lun *, enum cond *);
 /* The first pending one, left pending. */
 bool ua_peek(const struct nexus_lun *, enum cond *);
-/* REPORT LUNS tells what LUNS_CHANGED would (SPC-4 6.33): no unit of this nexus needs to any more. */
+/* REPORT LUNS has told what LUNS_CHANGED would (SPC-4 6.33), for all units of this nexus. */
 void ua_luns_reported(struct nexus *);
 
 #endif

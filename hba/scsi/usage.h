@@ -12,11 +12,11 @@
 struct usage {
 	const struct cmd_row *row;	/* NULL: no such command, or more holds it */
 	struct usage *more;		/* service actions of this opcode */
-	uint64_t undefined[2];		/* bits of the first 16 bytes that must be zero, as they lie in memory */
+	uint64_t undefined[2];		/* bits of the first 16 bytes that must be zero */
 };
 extern struct usage usages[256];
 
-/* Builds the table from the registered rows; aborts when two claim the same command. Main thread, before reactors run. */
+/* Builds the table of the registered rows; aborts when two claim one command. Main thread. */
 void usage_init(void);
 
 /* NULL: not supported. */

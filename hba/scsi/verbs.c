@@ -78,8 +78,8 @@ static const struct control_verb targets_verb = {
 	.name = "targets",
 	.help = "exported targets, and how many sessions each has",
 	.params = "",
-	.columns = "name:TARGET:left luns:LUNS:right sessions:SESSIONS:right portals:PORTALS:left auth:AUTH:left "
-	    "rules:RULES:right",
+	.columns = "name:TARGET:left luns:LUNS:right sessions:SESSIONS:right portals:PORTALS:left "
+	    "auth:AUTH:left rules:RULES:right",
 	.run = targets_run,
 };
 REGISTER(control_verbs, struct control_verb, &targets_verb);
@@ -88,8 +88,8 @@ static const struct control_verb luns_verb = {
 	.name = "luns",
 	.help = "exported units: disk, size, identity; orphans are aborted writes a disk still has",
 	.params = "",
-	.columns = "target:TARGET:left lun:LUN:right disk:DISK:left state:STATE:left blocks:BLOCKS:right "
-	    "block_size:SIZE:right read_only:RO:left naa:IDENTITY:left orphans:ORPHANS:right",
+	.columns = "target:TARGET:left lun:LUN:right disk:DISK:left state:STATE:left "
+	    "blocks:BLOCKS:right block_size:SIZE:right read_only:RO:left naa:IDENTITY:left orphans:ORPHANS:right",
 	.run = luns_run,
 };
 REGISTER(control_verbs, struct control_verb, &luns_verb);

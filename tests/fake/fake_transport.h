@@ -45,7 +45,7 @@ void fake_settle(void);
 
 /* -- nexuses -- */
 
-/* Logs in to target n on a reactor. The attention that a login raises stays. NULL: refused, *error says why. */
+/* Logs in to target n on a reactor. The attention of a login stays. NULL: refused, see *error. */
 struct nexus *fake_login(unsigned target, const char *initiator, unsigned reactor, int *error);
 /* The same, and all attentions are cleared. */
 struct nexus *fake_login_quiet(unsigned target, const char *initiator, unsigned reactor);

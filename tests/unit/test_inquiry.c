@@ -35,7 +35,7 @@ standard_data(void **state)
 	rig_stop(nexus);
 }
 
-/* The data of each page, whole, and then through every combination of allocation length and EDTL. */
+/* The data of each page, whole, then with each pair of allocation length and EDTL. */
 static void
 try_rooms(struct nexus *nexus, int page)
 {

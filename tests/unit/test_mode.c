@@ -4,7 +4,8 @@
 static struct fake_cmd *
 sense_6(struct nexus *nexus, uint8_t flags, uint8_t page, uint8_t subpage, uint8_t allocation)
 {
-	return fake_in(nexus, 0, CDB(OP_MODE_SENSE_6, flags, page, subpage, allocation), allocation);
+	return fake_in(nexus, 0, CDB(OP_MODE_SENSE_6, flags, page, subpage, allocation),
+	    allocation);
 }
 
 static struct fake_cmd *
@@ -46,7 +47,8 @@ each_page_alone(void **state)
 
 	for (unsigned page = 0; page < 0x3f; page++) {
 		for (unsigned subpage = 0; subpage < 256; subpage += 51) {
-			struct fake_cmd *fc = sense_6(nexus, 8, (uint8_t)page, (uint8_t)subpage, 64);
+			struct fake_cmd *fc = sense_6(nexus, 8, (uint8_t)page, (uint8_t)subpage,
+			    64);
 
 			if (subpage && subpage != 255) {
 				assert_field(fc, 3, -1);

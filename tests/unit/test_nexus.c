@@ -101,7 +101,7 @@ commands_of_others_stay(void **state)
 	fake_world_stop();
 }
 
-/* The same initiator comes back while the disk still has its write: it must not be overtaken by it. */
+/* An initiator comes back while the disk has its write: that must not land on what is new. */
 static void
 a_new_login_meets_the_old_write(void **state)
 {

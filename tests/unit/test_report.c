@@ -100,7 +100,8 @@ all_opcodes(void **state)
 		unsigned unmaps = 0;
 
 		for (int timeouts = 0; timeouts < 2; timeouts++) {
-			struct fake_cmd *fc = report_opcodes(nexus, timeouts ? 0x80 : 0, 0, 0, 65535);
+			struct fake_cmd *fc = report_opcodes(nexus, timeouts ? 0x80 : 0, 0, 0,
+			    65535);
 			unsigned size = timeouts ? 20 : 8, i = 0;
 			const struct cmd_row *row;
 

@@ -111,7 +111,9 @@ ranges_do_not_wrap_at_2_to_the_64(void **state)
 		struct fake_cmd *fc = fake_cmd_new(nexus, 0, CDB(ops[i], 0, 0xff, 0xff, 0xff, 0xff,
 		    0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2, 0, 0));
 
-		fake_cmd_expect(fc, ops[i] == OP_READ_16 ? 0 : 512, ops[i] == OP_READ_16 ? 512 : 0, 0);
+		bool in = ops[i] == OP_READ_16;
+
+		fake_cmd_expect(fc, in ? 0 : 512, in ? 512 : 0, 0);
 		fake_cmd_submit(fc);
 		assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x21, 0x00);
 		fake_cmd_free(fc);
@@ -368,7 +370,7 @@ borrowed_data_outlives_its_buffer(void **state)
 		disk->hold[DISK_FLUSH] = true;
 		assert_int_equal(fake_world_start(1), 0);
 		nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
-		/* Something that holds the only slot: a write that has no slot itself can wait behind it. */
+		/* A read that holds the only slot: the write waits behind it. */
 		disk->hold[DISK_READ] = true;
 		running = fake_read(nexus, 0, 100, 1);
 		fc = fake_write(nexus, 0, 0, 3, 0x66, DATA_BORROWED);

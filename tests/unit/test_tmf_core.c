@@ -1,9 +1,9 @@
-/* Task management: each function on commands in each state, over reactors, and never waiting for another. */
+/* Task management: each function on commands in each state, over reactors; none waits for another. */
 #include "scsi_rig.h"
 
 static struct nexus *a, *b;
 
-/* Two nexuses to LUN 0, b's on the last reactor; the unit takes two commands at a time, and holds them. */
+/* Two nexuses to LUN 0, b's on the last reactor; the unit takes two commands, and holds them. */
 static void
 start(unsigned reactors)
 {
@@ -329,7 +329,7 @@ refusals(void **state)
 	stop();
 }
 
-/* A stuck command, its stuck abort, and resets behind them: each has its own time, none adds to another's. */
+/* A stuck command, its stuck abort, and resets behind them: each has its own time. */
 static void
 a_stuck_abort_delays_no_other_function(void **state)
 {

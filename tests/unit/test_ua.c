@@ -116,7 +116,8 @@ every_nexus_of_a_unit_but_one(void **state)
 {
 	struct nexus *a = rig_start(2, 2);
 	struct nexus *b = fake_login_quiet(0, "iqn.2026-11.test:b", 1);
-	struct nexus *c = fake_login_quiet(1, "iqn.2026-11.test:c", 1);	/* another target, the same disk */
+	/* Another target, the same disk. */
+	struct nexus *c = fake_login_quiet(1, "iqn.2026-11.test:c", 1);
 
 	lu_attention(a->luns[0]->lu, UA_CAPACITY_CHANGED, a);
 	DONE(ready(a, 0), SCSI_GOOD);
