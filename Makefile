@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo
 
-.PHONY: all run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
+.PHONY: all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
 all: $(B)/sluiced $(B)/sluicectl
 
 help:
@@ -53,6 +53,7 @@ help:
 #: make bench          speed, beside tgt
 #: make guest          the tests that boot a kernel of their own
 #: make deps           installs the Debian packages that are missing
+#: make map            docs/MAP.md from the first sentence of each file
 #: make install        into $(DESTDIR)$(PREFIX)
 
 $(B)/sluiced: $(OBJ)
@@ -118,6 +119,9 @@ bench:
 	@tests/deps build bench
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
+
+map:
+	tests/meta/map > docs/MAP.md
 
 PREFIX ?= /usr
 install: all
