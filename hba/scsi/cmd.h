@@ -53,7 +53,7 @@ bool cmd_flush(struct scsi_cmd *);
 /* cmd_io again, and exec after it: for what was parked. */
 void cmd_resume(struct scsi_cmd *);
 
-/* -- parameter data: cut to allocation length and EDTL, lengths inside stay whole (SPC-4 4.2.5.6) */
+/* -- parameter data: cut to allocation length and EDTL, not its length fields (SPC-4 4.2.5.6) -- */
 
 /* len zeroed bytes, at most BUF_SEG_MAX. NULL: memory is short, exec is called again. */
 uint8_t *param_room(struct scsi_cmd *, uint32_t len);

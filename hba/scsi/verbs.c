@@ -89,7 +89,8 @@ static const struct control_verb luns_verb = {
 	.help = "exported units: disk, size, identity; orphans are aborted writes a disk still has",
 	.params = "",
 	.columns = "target:TARGET:left lun:LUN:right disk:DISK:left state:STATE:left "
-	    "blocks:BLOCKS:right block_size:SIZE:right read_only:RO:left naa:IDENTITY:left orphans:ORPHANS:right",
+	    "blocks:BLOCKS:right "
+	    "block_size:SIZE:right read_only:RO:left naa:IDENTITY:left orphans:ORPHANS:right",
 	.run = luns_run,
 };
 REGISTER(control_verbs, struct control_verb, &luns_verb);

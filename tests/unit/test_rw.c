@@ -110,7 +110,6 @@ ranges_do_not_wrap_at_2_to_the_64(void **state)
 		/* The last block there could be, and two: their end is block 1. */
 		struct fake_cmd *fc = fake_cmd_new(nexus, 0, CDB(ops[i], 0, 0xff, 0xff, 0xff, 0xff,
 		    0xff, 0xff, 0xff, 0xff, 0, 0, 0, 2, 0, 0));
-
 		bool in = ops[i] == OP_READ_16;
 
 		fake_cmd_expect(fc, in ? 0 : 512, in ? 512 : 0, 0);

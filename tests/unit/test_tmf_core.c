@@ -1,4 +1,4 @@
-/* Task management: each function on commands in each state, over reactors; none waits for another. */
+/* Task management: each function, commands in each state, on several reactors. */
 #include "scsi_rig.h"
 
 static struct nexus *a, *b;
