@@ -120,7 +120,8 @@ lu_unique(const struct lu *lu, const struct conf_disk *conf)
 		if (memcmp(other->naa, lu->naa, LU_NAA_LEN) != 0)
 			continue;
 		log_err("%s:%d: disk %s has the serial number of disk %s: "
-		    "a host takes them for one", conf->pos.file, conf->pos.line, conf->name, other->disk->name);
+		    "a host takes them for one", conf->pos.file, conf->pos.line, conf->name,
+		    other->disk->name);
 		return -EEXIST;
 	}
 	return 0;
