@@ -45,7 +45,7 @@ ok "no command and no slot is left" until_true 5 eval 'test "$(in_flight)" = 0'
 dev=$(disk 1)
 ok "the slow disk is there" test -n "$dev"
 echo 1 > /sys/block/"${dev#/dev/}"/device/timeout
-slow_delay 1000
+slow_delay 1750
 before=$(ctl stats 'r["iscsi_task_management"]')
 aborted=$(ctl stats 'r["scsi_aborted_commands"]')
 dd if="$dev" of=/dev/null bs=4k count=1 iflag=direct 2> "$work/dd" &
