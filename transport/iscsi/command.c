@@ -116,7 +116,6 @@ command_fill(struct iscsi_conn *conn, struct iscsi_cmd *cmd, const struct pdu *p
 	cmd->immediate = h->opcode & ISCSI_IMMEDIATE;
 	cmd->busy = false;
 	cmd->data_sn = 0;
-	cmd->early = NULL;
 	list_init(&cmd->waiting);
 	list_init(&cmd->memory.link);
 	if (scsi->dir & CMD_OUT)

@@ -1,5 +1,4 @@
 /* Data of writes: borrowed, gathered or refused; R2Ts (RFC 7143 11.7, 11.8). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "stats.h"
@@ -8,50 +7,7 @@
 
 COUNTER(strays, "iscsi_data_out_strays", "Data-Out PDUs for commands that have ended, thrown away");
 
-/*
- * A place for unsolicited data of a command that the device server does not
- * take yet (an ordered one waits for those before it). Reading on without it
- * could block the very data those wait for.
- */
-struct early {
-	uint32_t cap;
-	int niov;
-	struct iovec iov[BUF_IOV_MAX];
-};
-
 enum { SENSE_NO_MEMORY = 0x5503 };	/* insufficient resources; command_done makes it BUSY */
-
-static void
-early_free(struct iscsi_cmd *cmd)
-{
-	if (!cmd->early)
-		return;
-	buf_put(cmd->home->reactor, cmd->early->iov, cmd->early->niov);
-	free(cmd->early);
-	cmd->early = NULL;
-}
-
-static int
-early_get(struct iscsi_cmd *cmd)
-{
-	uint32_t cap = MIN(MIN(cmd->gather.edtl, cmd->conn->sess->limits.first_burst),
-	    (uint32_t)BUF_XFER_MAX);
-	struct early *early;
-
-	if (cmd->early)
-		return 0;
-	early = malloc(sizeof(*early));
-	if (!early)
-		return -1;
-	early->cap = cap;
-	early->niov = buf_get(cmd->home->reactor, early->iov, cap);
-	if (early->niov < 0) {
-		free(early);
-		return -1;
-	}
-	cmd->early = early;
-	return 0;
-}
 
 static void
 no_memory(struct iscsi_cmd *cmd)
@@ -79,15 +35,9 @@ iov_place(const struct iovec *iov, uint32_t cap, uint32_t at, uint32_t *room)
 uint8_t *
 data_place(struct iscsi_cmd *cmd, uint32_t at, uint32_t *room)
 {
-	if (cmd->gather.sense)
+	if (cmd->gather.sense || !cmd->gather.wanted || !cmd->scsi.niov)
 		return NULL;
-	if (cmd->gather.wanted)
-		return cmd->scsi.niov ? iov_place(cmd->scsi.iov, cmd->gather.len, at, room) : NULL;
-	if (early_get(cmd) < 0) {
-		no_memory(cmd);
-		return NULL;
-	}
-	return iov_place(cmd->early->iov, cmd->early->cap, at, room);
+	return iov_place(cmd->scsi.iov, cmd->gather.len, at, room);
 }
 
 int
@@ -166,9 +116,8 @@ r2t_send(struct iscsi_cmd *cmd)
 	return true;
 }
 
-/* Not waiting for data any more. */
-static void
-data_stop(struct iscsi_cmd *cmd)
+void
+data_forget(struct iscsi_cmd *cmd)
 {
 	struct gather *g = &cmd->gather;
 
@@ -197,10 +146,10 @@ data_step(struct iscsi_cmd *cmd)
 	if (next == GATHER_FAILED) {
 		uint16_t sense = g->sense;
 
-		data_stop(cmd);
+		data_forget(cmd);
 		scsi_data_failed(&cmd->scsi, (uint8_t)(sense >> 8), (uint8_t)sense);
 	} else if (next == GATHER_READY && cmd->scsi.niov) {
-		data_stop(cmd);
+		data_forget(cmd);
 		scsi_data_ready(&cmd->scsi);
 	}
 }
@@ -211,13 +160,6 @@ data_wait(struct iscsi_cmd *cmd)
 	cmd->moved_ns = reactor_now(cmd->home->reactor);
 	if (list_empty(&cmd->waiting))
 		list_add_tail(&cmd->conn->sess->gathering, &cmd->waiting);
-}
-
-void
-data_forget(struct iscsi_cmd *cmd)
-{
-	data_stop(cmd);
-	early_free(cmd);
 }
 
 void
@@ -248,26 +190,11 @@ data_memory(struct iscsi_cmd *cmd)
 			return;
 		}
 		no_memory(cmd);
-		early_free(cmd);
 		data_step(cmd);
 		return;
 	}
 	scsi->niov = (int8_t)n;
 	scsi->mem = MEM_POOL;
-	if (cmd->early) {
-		uint32_t room, at = 0, end = MIN(cmd->early->cap, scsi->len);
-
-		while (at < end) {
-			uint8_t *from = iov_place(cmd->early->iov, end, at, &room), *to;
-			uint32_t fit;
-
-			to = iov_place(scsi->iov, end, at, &fit);
-			room = MIN(room, fit);
-			memcpy(to, from, room);
-			at += room;
-		}
-		early_free(cmd);
-	}
 	data_step(cmd);
 }
 
@@ -296,6 +223,9 @@ data_want(struct scsi_cmd *scsi)
 		scsi_data_ready(scsi);
 		return;
 	}
+	/* Wanted only after scsi_submit returned: what came unasked has been thrown away since. */
+	if (rx->cmd != cmd && (g->next || g->unsolicited))
+		no_memory(cmd);
 	if (g->sense)
 		data_step(cmd);
 	else

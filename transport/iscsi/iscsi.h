@@ -320,7 +320,6 @@ struct iscsi_cmd {
 	uint32_t first_ttt;
 	uint32_t data_sn;		/* Data-In PDUs sent */
 	struct gather gather;
-	struct early *early;		/* unsolicited data that came before it was wanted */
 	struct list waiting;		/* in sess->gathering */
 	uint64_t moved_ns;		/* when data came last */
 	struct buf_wait memory;
@@ -350,7 +349,7 @@ void data_wait(struct iscsi_cmd *);	/* data is awaited from now on, not for ever
 /* A payload of this command is over. */
 void data_arrived(struct iscsi_cmd *, uint32_t len, bool final, bool bad);
 void data_overdue(struct iscsi_cmd *);
-void data_forget(struct iscsi_cmd *);	/* it ends: stop waiting, free what came early */
+void data_forget(struct iscsi_cmd *);	/* it does not wait for data any more */
 
 /* data_in.c */
 void data_in_send(struct iscsi_cmd *);
