@@ -108,7 +108,7 @@ class Daemon:
                 continue
             raise AssertionError('sluiced exits %s at start:\n%s' % (self.proc.returncode, self.tail()))
         self.idle_fds = self.fds()
-        self.idle_used = None
+        self.idle_memory = self.ctl('status')['memory']['used']
         return self
 
     @property
@@ -236,6 +236,9 @@ class Daemon:
         for node in self.rows('adapters'):
             if node.get('in_flight') or node.get('waiting'):
                 left.append('slots: %r' % node)
+        used = self.ctl('status')['memory']['used']
+        if used != self.idle_memory:
+            left.append('%d bytes of data memory in use, %d when idle' % (used, self.idle_memory))
         if not left and self.fds() > self.idle_fds:
             left.append('%d descriptors, %d when idle: %s' % (self.fds(), self.idle_fds, self.fd_list()))
         return left

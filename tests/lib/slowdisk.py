@@ -14,7 +14,7 @@ CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT = (
     1, 2, 3, 4, 14, 15, 16, 17, 18, 20, 25, 26)
 OPENDIR, READDIR, RELEASEDIR, INTERRUPT, BATCH_FORGET, FALLOCATE = 27, 28, 29, 36, 42, 43
-FOPEN_DIRECT_IO = 1
+FOPEN_DIRECT_IO, FOPEN_PARALLEL_DIRECT_WRITES = 1, 1 << 6
 ROOT, FILE = 1, 2
 
 
@@ -136,7 +136,7 @@ class SlowDisk:
         elif op in (GETATTR, SETATTR):
             self._answer(unique, valid + self._attr(node))
         elif op in (OPEN, OPENDIR):
-            self._answer(unique, struct.pack('<QII', 0, FOPEN_DIRECT_IO if op == OPEN else 0, 0))
+            self._answer(unique, struct.pack('<QII', 0, FOPEN_DIRECT_IO | FOPEN_PARALLEL_DIRECT_WRITES if op == OPEN else 0, 0))
         elif op == STATFS:
             self._answer(unique, struct.pack('<QQQQQIIII', 1 << 20, 1 << 20, 1 << 20, 9, 9, 4096, 255, 4096, 0)
                          + bytes(24))

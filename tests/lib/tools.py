@@ -17,7 +17,7 @@ def need(*names):
 def run(*argv, timeout=60, ok=True, env=None, **kw):
     """A program to its end; its CompletedProcess. ok: it must exit 0."""
     need(argv[0])
-    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    done = subprocess.run(argv, capture_output=True, text=True, errors='replace', stdin=subprocess.DEVNULL,
                           timeout=timeout * SLOW, env=dict(os.environ, **(env or {})), **kw)
     if ok:
         assert done.returncode == 0, '%s exits %d:\n%s%s' % (

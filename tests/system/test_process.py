@@ -207,7 +207,7 @@ def wrong_file(d, make):
         assert 'wrong' in other.stderr(), other.stderr()
         other.remove()
         return
-    assert 'wrong' in other.stderr(), 'no line about it:\n' + other.stderr()
+    assert 'error: disk file: ' in other.stderr(), 'no line about it:\n' + other.stderr()
     s = other.login(target=T)
     S.write(s, 0, S.pattern(0, 8, 1))
     t = s.cmd(S.TUR, lun=1)

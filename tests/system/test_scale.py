@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import threading
 import time
 
 import config
@@ -81,16 +82,24 @@ def descriptors(unused):
 def little_memory(d):
     keys = {'MaxRecvDataSegmentLength': '262144', 'InitialR2T': 'Yes', 'ImmediateData': 'No', 'MaxBurstLength': '1048576'}
     sessions = [d.login(keys, target=T, lun=1) for _ in range(8)]
-    data = S.pattern(0, 2048, 3)
-    # 8 x 16 MiB want to be written at once, a quarter of them from each end.
-    tasks = [(s, s.start(S.write16(2048 * n, 2048), write=data, lun=1)) for s in sessions for n in range(16)]
-    for s, t in tasks:
-        S.good(s.wait(t, timeout=60 * D.SLOW))
-    tasks = [(s, s.start(S.read16(2048 * n, 2048), read=1 << 20, lun=1)) for s in sessions for n in range(16)]
-    for s, t in tasks:
-        S.good(s.wait(t, timeout=60 * D.SLOW))
-        assert t.data == data
-        t.data = None
+    data, failures = S.pattern(0, 2048, 3), []
+
+    def client(s):
+        try:
+            # 16 MiB are offered at once, and by each of eight.
+            for t in s.wait(*[s.start(S.write16(2048 * n, 2048), write=data, lun=1) for n in range(16)]):
+                S.good(t)
+            for t in [s.start(S.read16(2048 * n, 2048), read=1 << 20, lun=1) for n in range(16)]:
+                assert S.good(s.wait(t)).data == data
+        except Exception as e:
+            failures.append(repr(e))
+
+    threads = [threading.Thread(target=client, args=(s,)) for s in sessions]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failures, failures
     if D.SLOW == 1:
         assert d.rss() < 160 << 20, '%d MiB' % (d.rss() >> 20)
     for s in sessions:
@@ -117,7 +126,7 @@ def slow_readers(d):
 
 def writer(d, seed):
     """A client that writes for ever; for a child process."""
-    s = d.login({'InitialR2T': 'No', 'ImmediateData': 'Yes'}, target=T, lun=1)
+    s = d.login({'InitialR2T': 'No', 'ImmediateData': 'Yes'}, target=T, lun=1, name=config.IQN + 'w%d' % seed)
     n = 0
     while True:
         tasks = [s.start(S.write16(64 * (i + 16 * seed), 64), write=S.pattern(0, 64, n), lun=1) for i in range(16)]

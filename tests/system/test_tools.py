@@ -42,10 +42,7 @@ def ls_luns(d):
 def inq(d):
     out = tools.run('iscsi-inq', url(d)).stdout
     assert 'DIRECT_ACCESS' in out and re.search(r'Vendor:\s*SLUICE', out), out
-    pages = tools.run('iscsi-inq', '-e', '1', '-c', '0', url(d)).stdout
-    found = [int(p, 16) for p in re.findall(r'Page:(\S+)', pages) if p.startswith('0x')] or \
-        [0x80, 0x83, 0xb0, 0xb1]
-    for page in found:
+    for page in 0x00, 0x80, 0x83, 0xb0, 0xb1, 0xb2:     # those it can take apart
         tools.run('iscsi-inq', '-e', '1', '-c', str(page), url(d))
 
 

@@ -3,7 +3,6 @@
 import time
 
 import config
-import initiator as I
 import pdu as P
 import scsi as S
 import tap
