@@ -22,7 +22,8 @@ command_find(struct iscsi_sess *sess, uint32_t itt)
 {
 	struct iscsi_cmd *cmd = *task_slot(sess, itt);
 
-	while (cmd && cmd->itt != itt)
+	/* An aborted one that a disk still has is no task any more: its tag is free. */
+	while (cmd && (cmd->itt != itt || cmd->scsi.flags & CMD_ABORTED))
 		cmd = cmd->hash_next;
 	return cmd;
 }
@@ -171,7 +172,9 @@ command_rx(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *whole,
 		counter_add(&ignored, 1);
 		return;
 	case WINDOW_HOLD:
-		if (held_add(sess, pdu, whole) < 0)
+		if (bad)
+			conn_drop(conn, "data digest error ahead of CmdSN %u", sess->window.exp_cmd_sn);
+		else if (held_add(sess, pdu, whole) < 0)
 			conn_drop(conn, "too many requests ahead of CmdSN %u", sess->window.exp_cmd_sn);
 		return;
 	case WINDOW_NOW:

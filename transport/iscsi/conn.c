@@ -113,7 +113,7 @@ conn_close(struct work *w)
 	if (conn->sess)
 		sess_end(conn->sess);
 	list_del(&conn->link);
-	home->nconns--;
+	iscsi_count(home, -1);
 	reactor_load_add(home->reactor, -1);
 	conn_free(conn);
 }
@@ -141,7 +141,8 @@ conn_arrive(struct msg *m)
 	}
 	conn->home = home;
 	list_add_tail(&home->conns, &conn->link);
-	if (home->nconns++ == 0)
+	iscsi_count(home, 1);
+	if (home->nconns == 1)
 		timer_set(&home->tick, TICK_NS);
 	watch_init(&conn->watch, conn->to, conn->fd, conn_event);
 	conn->heard_ns = conn->moved_ns = reactor_now(conn->to);
@@ -162,7 +163,7 @@ conn_move(struct iscsi_conn *conn, struct reactor *to, void (*fn)(struct iscsi_c
 	work_cancel(&conn->flush);
 	work_cancel(&conn->parse);
 	list_del(&conn->link);
-	home->nconns--;
+	iscsi_count(home, -1);
 	reactor_load_add(home->reactor, -1);
 	reactor_load_add(to, 1);
 	conn->arrived = fn;

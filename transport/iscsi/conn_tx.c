@@ -264,7 +264,7 @@ conn_flush(struct iscsi_conn *conn)
 bool
 conn_tx_full(const struct iscsi_conn *conn)
 {
-	uint32_t cap = conn->blocked ? TX_CAP_BLOCKED : TX_CAP;
+	uint32_t cap = MIN(conn->home->tx_cap, (uint32_t)(conn->blocked ? TX_CAP_BLOCKED : TX_CAP));
 
 	return conn->tx_queued > cap || conn->tx_promised > cap - conn->tx_queued;
 }

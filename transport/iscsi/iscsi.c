@@ -24,6 +24,22 @@ memory_check(struct iscsi_reactor *home)
 	home->tight = stats.used > stats.budget / 8 * 7;
 }
 
+/*
+ * Slow readers, however many, must leave memory for the others: what a
+ * connection may make us hold shrinks as their number grows.
+ */
+void
+iscsi_count(struct iscsi_reactor *home, int by)
+{
+	struct buf_stats stats;
+	uint64_t part;
+
+	home->nconns += (uint32_t)by;
+	buf_stats(home->reactor, &stats);
+	part = stats.budget / 2 / MAX(home->nconns, 1u);
+	home->tx_cap = (uint32_t)MAX(MIN(part, (uint64_t)TX_CAP), (uint64_t)TX_CAP_MIN);
+}
+
 static void
 reactor_tick(struct timer *t)
 {

@@ -32,8 +32,9 @@ struct iscsi_sess;
 enum {
 	RX_BUF = 512 * 1024,		/* one receive, for many commands */
 	RX_AHEAD = 16 * 1024,		/* how much is read behind a payload that has a place of its own */
-	TX_CAP = 16 * 1024 * 1024,	/* output promised and queued, above which no more is read */
-	TX_CAP_BLOCKED = 4 * 1024 * 1024,	/* the same when the peer does not take it */
+	TX_CAP = 16 * 1024 * 1024,	/* output promised and queued, above which no more is read: at most, */
+	TX_CAP_BLOCKED = 4 * 1024 * 1024,	/* when the peer does not take it, */
+	TX_CAP_MIN = 128 * 1024,	/* and however many connections share the memory */
 	IMMEDIATE_MAX = 32,		/* immediate commands at a time (Reject 0x06) */
 	HELD_MAX = 1024 * 1024,		/* bytes of requests that came before their turn */
 	HALF_OPEN_MAX = 1024,		/* connections that have not logged in: all, */
@@ -57,6 +58,7 @@ struct iscsi_reactor {
 	struct obj_pool cmds, outs, tmfs;
 	struct list conns, sessions;
 	uint32_t nconns, nsessions;
+	uint32_t tx_cap;		/* each connection's part of half of the memory */
 	struct timer tick;
 	bool stopping;			/* new connections are closed */
 	bool tight;			/* memory is nearly used up: windows stay closed */
@@ -66,6 +68,7 @@ struct iscsi_reactor {
 	bool kick_posted;		/* under the registry's lock */
 };
 struct iscsi_reactor *iscsi_reactor_at(unsigned id);	/* perhaps not set up; any thread, for its messages */
+void iscsi_count(struct iscsi_reactor *, int by);	/* connections came or went */
 struct iscsi_reactor *iscsi_reactor(struct reactor *);	/* sets it up at first use; own thread; NULL: no memory */
 
 extern const struct transport iscsi_transport;
