@@ -43,7 +43,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_VERIFY_16 = 0x8f,
 	OP_SYNC_CACHE_16 = 0x91,
 	OP_WRITE_SAME_16 = 0x93,
-	OP_SERVICE_IN_16 = 0x9e,	/* with SA_READ_CAPACITY_16 */
+	OP_SERVICE_IN_16 = 0x9e,	/* with SA_READ_CAPACITY_16 and the like */
 	OP_REPORT_LUNS = 0xa0,
 	OP_MAINTENANCE_IN = 0xa3,	/* with SA_REPORT_OPCODES, SA_REPORT_TMFS */
 	OP_READ_12 = 0xa8,
@@ -54,6 +54,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 
 enum {					/* service actions */
 	SA_READ_CAPACITY_16 = 0x10,
+	SA_GET_LBA_STATUS = 0x12,
 	SA_REPORT_OPCODES = 0x0c,
 	SA_REPORT_TMFS = 0x0d,
 };
