@@ -167,7 +167,7 @@ def unsafe_calls():
 
 
 def unit_tests_name_their_file():
-    """tests/unit/test_x.c tests a file x.c (or a header's x) of the tree."""
+    """tests/unit/test_x.c tests x.c, cmd_x.c or x_*.c of the tree (or part of it: test_x_part.c)."""
     stems = {os.path.splitext(os.path.basename(p))[0] for p in sources()}
     for path in files(('tests/unit',), '.c'):
         name = os.path.basename(path)
@@ -175,7 +175,8 @@ def unit_tests_name_their_file():
             continue
         stem = name[5:-2]
         parts = stem.split('_')
-        if not any('_'.join(parts[:n]) in stems for n in range(1, len(parts) + 1)):
+        names = ['_'.join(parts[:n]) for n in range(1, len(parts) + 1)]
+        if not any(s == n or s == 'cmd_' + n or s.startswith(n + '_') for n in names for s in stems):
             yield '%s: there is no %s.c' % (path, stem)
 
 
