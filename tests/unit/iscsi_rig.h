@@ -23,11 +23,16 @@
 #define RIG_INITIATOR "iqn.2026-11.test:rig"
 
 static struct iscsi_target_conf rig_conf;
+static struct sockaddr_storage rig_addr;
 
 /* What a test wants otherwise it sets between this and rig_start. */
 static inline void
 rig_init(unsigned ndisks)
 {
+	/* What discovery tells; a test that listens says where. */
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(3260),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
 	fake_world_init(ndisks);
 	rig_conf = (struct iscsi_target_conf){
 		.max_connections = 1,
@@ -42,6 +47,9 @@ rig_init(unsigned ndisks)
 	for (int i = 0; i < FAKE_TARGETS; i++)
 		fakes.target[i].opts[transport_index(transport_find("iscsi"))] = &rig_conf;
 	fakes.portal.transport = transport_find("iscsi");
+	memcpy(&rig_addr, &addr, sizeof(addr));
+	fakes.portal.addrs = &rig_addr;
+	fakes.portal.naddrs = 1;
 }
 
 static inline void

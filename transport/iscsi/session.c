@@ -219,8 +219,11 @@ sess_replace(struct iscsi_conn *conn, struct iscsi_sess *old)
 	    conn->peer_text, old->params.initiator, old->params.target);
 	counter_add(&reinstated, 1);
 	list_add_tail(&old->waiters, enter_link(conn));
-	if (old->conn)
-		conn_drop(old->conn, "replaced by a login from %s", conn->peer_text);
+	if (!old->conn)
+		return;
+	/* It may have been let in only just now. */
+	conn_flush(old->conn);
+	conn_drop(old->conn, "replaced by a login from %s", conn->peer_text);
 }
 
 void
