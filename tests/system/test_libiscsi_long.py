@@ -42,6 +42,8 @@ def parse(text):
         if m:
             test, lines, line = m.group(1), [], m.group(2)
         if test is None:
+            if results and re.match(r'    \d+\. ', line):     # what a failed test asserted
+                results[-1][4].append(line.strip())
             continue
         m = re.match(r'\s*(passed|FAILED)', line)
         # What stands behind the verdict is the cleaning up after the test.
@@ -50,8 +52,6 @@ def parse(text):
             skips = [x.split(']', 1)[1].strip() for x in lines if '[SKIPPED]' in x]
             results.append((suite, test, m.group(1).lower(), skips[0] if skips else None, lines))
             test = None
-        elif test is not None and results and line.startswith('    1. '):
-            results[-1][4].append(line)
     if test is not None:
         results.append((suite, test, 'unfinished', None, lines))
     return results

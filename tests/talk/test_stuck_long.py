@@ -171,7 +171,7 @@ def late_write(d, disk):
     assert len(order) >= 3, order
     if got != S.pattern(0, 8, 2):
         assert got == S.pattern(0, 8, 1) and len(order) == 3
-    t = S.good(s.cmd(S.write16(0, 8), write=S.pattern(0, 8, 5)))
+    S.write(s, 0, S.pattern(0, 8, 5))
     assert S.read(s, 0, 8) == S.pattern(0, 8, 5)
     s.expect_silence(0.2)
     s.logout()
