@@ -417,6 +417,18 @@ rig_pattern(uint8_t *p, uint32_t len, unsigned seed)
 		p[i] = (uint8_t)(i * 31 + i / 256 * 7 + seed);
 }
 
+/* Requests that disk 0 has begun. */
+static inline unsigned
+rig_ops(enum disk_op op)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&fakes.fake[0].lock);
+	n = fakes.fake[0].ops[op];
+	pthread_mutex_unlock(&fakes.fake[0].lock);
+	return n;
+}
+
 /* Waits until cond holds; for what other threads do. */
 #define RIG_UNTIL(cond)                                                             \
 	do {                                                                        \

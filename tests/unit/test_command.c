@@ -71,7 +71,7 @@ outside_the_window_nothing_answers(void **state)
 	h = req_tur(&ini);
 	ini_send(&ini, &h, NULL, 0);
 	ini_response(&ini, &rig_in, h.itt, SCSI_GOOD);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 }
 
 static void
@@ -100,14 +100,14 @@ a_gap_holds_what_follows_until_it_is_filled(void **state)
 			ini_write(&ini, bytes, n);
 	}
 	ini_quiet(&ini);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 	ini_send(&ini, &h[0], memset(pattern, 0xf0, 512), 512);
 	for (unsigned k = 0; k < 6; k++)
 		ini_response(&ini, &rig_in, h[k].itt, SCSI_GOOD);
 	ini_expect(&ini, &rig_in, ISCSI_NOP_IN);
 	assert_int_equal(rig_in.len, 5);
 	assert_memory_equal(rig_in.data, "hello", 5);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 6);
+	assert_int_equal(rig_ops(DISK_WRITE), 6);
 	for (unsigned k = 1; k < 6; k++)
 		assert_int_equal(fakes.fake[0].mem[k * 512], k);
 	assert_int_equal(fakes.fake[0].mem[0], 0xf0);

@@ -99,7 +99,7 @@ a_write_aborted_between_its_data(void **state)
 	ini_send(&ini, &d, pattern, 45536);
 	ini_ping(&ini, &rig_in);
 	ini_quiet(&ini);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 	/* Its tag is free. */
 	w = req_rw(&ini, SCSI_CMD_F | SCSI_CMD_R, 0, 1);
 	w.itt = r2t.itt;
@@ -135,7 +135,7 @@ reset_by_another_in_the_middle_of_a_payload(void **state)
 	ini_write(&ini, bytes + 40000, n - 40000);
 	ini_ping(&ini, &rig_in);
 	ini_quiet(&ini);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 	alive();
 	ini_close(&other);
 }
@@ -199,11 +199,11 @@ commands_that_have_not_had_their_turn(void **state)
 	/* The gap is closed, b is gone, c has its turn. */
 	ini_expect(&ini, &rig_in, ISCSI_SCSI_RSP);
 	assert_int_equal(get32(rig_in.rsp.itt), get32(c.itt));
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 	/* It comes late: ignored. */
 	ini_send(&ini, &a, pattern, 512);
 	ini_ping(&ini, &rig_in);
-	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
+	assert_int_equal(rig_ops(DISK_WRITE), 0);
 }
 
 /* T09: nobody is there for the answer. */
