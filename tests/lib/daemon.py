@@ -259,6 +259,21 @@ class Daemon:
         self.check_log()
         eventually('not idle', self.busy, seconds * SLOW)
 
+    def prove(self):
+        """Strangers are still served: discovery works, and the first LUN of the usual target is ready."""
+        s = Session(self.addr, name=config.IQN + 'prover')
+        s.timeout *= SLOW
+        s.login(discovery=True)
+        text, _ = s.text({'SendTargets': 'All'})
+        s.logout()
+        if ('TargetName=%s\0' % config.TARGET).encode() not in text:
+            return
+        s = self.login(settle=False, name=config.IQN + 'prover')
+        luns = scsi.good(s.cmd(scsi.report_luns(16384), read=16384)).data[8:16]
+        if luns:
+            scsi.settle(s, bytes(luns))
+        s.logout()
+
     def login(self, keys=None, target=config.TARGET, settle=True, lun=0, **kw):
         """A session in full feature phase whose unit attentions are told."""
         login = {k: kw.pop(k) for k in ('chap', 'discovery', 'security') if k in kw}

@@ -98,6 +98,7 @@ class Runner:
             try:
                 case.fn(d)
                 if not d.ended:
+                    d.prove()
                     d.check_idle()
             finally:
                 signal.alarm(0)
