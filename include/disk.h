@@ -55,6 +55,7 @@ struct disk_io {
 	struct iovec *iov;		/* READ: to fill (or room for BUF_IOV_MAX when the disk lends) */
 	int niov;			/* a lending disk sets it */
 	int result;			/* 0 or -errno: EIO medium, ENOSPC, ENODEV, EROFS, ENOMEM, EOPNOTSUPP,
+					   ETIMEDOUT not answered, EAGAIN not now,
 					   EILSEQ miscompare (info: byte offset) */
 	uint64_t info;
 	uint64_t priv[6];		/* the driver's scratch while it holds the request */

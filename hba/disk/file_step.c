@@ -19,7 +19,12 @@ disk_of(const struct disk_io *io)
 	return io->disk->priv;
 }
 
-/* What io->result may hold (disk.h). */
+/*
+ * What io->result may hold (disk.h). What the path to the blocks has done is
+ * told apart from what the medium has: the initiator tries it again or takes
+ * another path. EILSEQ is none of these here: the block layer means protection
+ * information by it, disk.h a miscompare.
+ */
 static int
 result_of(int err)
 {
@@ -29,27 +34,51 @@ result_of(int err)
 	case -ENODEV:
 	case -EROFS:
 	case -ENOMEM:
+	case -EAGAIN:
+	case -ETIMEDOUT:
 	case -EOPNOTSUPP:
 		return err;
 	case -EDQUOT:
 	case -EFBIG:
 		return -ENOSPC;
 	case -ENXIO:
+	case -ENOTCONN:		/* FUSE: its server has ended, */
+	case -ECONNABORTED:	/* or was cut off */
+	case -ESTALE:		/* NFS: the file is gone */
 		return -ENODEV;
 	case -EPERM:
 		return -EROFS;
+	case -ETIME:		/* the block layer: a command duration limit, */
+	case -ENOLINK:		/* the transport failed */
+		return -ETIMEDOUT;
 	default:
 		return -EIO;
 	}
 }
 
+static const char *const op_words[DISK_OPS] = {
+	[DISK_READ] = "read",
+	[DISK_WRITE] = "write",
+	[DISK_FLUSH] = "flush",
+	[DISK_UNMAP] = "unmap",
+	[DISK_ZERO] = "write of zeros",
+	[DISK_COMPARE_WRITE] = "compare and write",
+};
+
 static bool
 finish(struct disk_io *io, int err)
 {
+	const char *name = io->disk->name, *why = strerror(-err);
+
 	io->result = result_of(err);
-	if (err)
-		log_peer(LOG_LEVEL_ERR, io->disk->name, "disk %s: operation %u at byte %llu: %s",
-		    io->disk->name, io->op, (unsigned long long)io->offset, strerror(-err));
+	if (!err)
+		return true;
+	if (io->op == DISK_FLUSH)
+		log_peer(LOG_LEVEL_ERR, name, "disk %s: flush: %s", name, why);
+	else
+		log_peer(LOG_LEVEL_ERR, name, "disk %s: %s of %llu bytes at byte %llu: %s", name,
+		    op_words[io->op], (unsigned long long)io->len,
+		    (unsigned long long)io->offset, why);
 	return true;
 }
 
@@ -203,9 +232,12 @@ transfer_answer(struct disk_io *io, int res)
 static bool
 sync_answer(struct disk_io *io, int res)
 {
-	if (res < 0)
+	finish(io, MIN(res, 0));
+	if (res < 0) {
 		atomic_store_explicit(&disk_of(io)->sync_failed, true, memory_order_relaxed);
-	return finish(io, res < 0 ? -EIO : 0);
+		io->result = -EIO;
+	}
+	return true;
 }
 
 static bool
@@ -233,7 +265,7 @@ file_answer(struct disk_io *io, int res)
 	if (unlikely(file_seam != NULL))
 		res = file_seam(io, res);
 	if (res == -EINTR || res == -EAGAIN)
-		return ++file_io_of(io)->retries < RETRIES_MAX ? false : finish(io, -EIO);
+		return ++file_io_of(io)->retries < RETRIES_MAX ? false : finish(io, res);
 	switch ((enum disk_op)io->op) {
 	case DISK_READ:
 	case DISK_WRITE:

@@ -239,6 +239,51 @@ an_interrupted_call_is_asked_again(void **state)
 	}
 }
 
+static int
+fail_always(const struct disk_io *io, int res)
+{
+	return io->op == seam_op ? seam_fail : res;
+}
+
+/* K42: the device server makes sense data of these, and of no others (disk.h). */
+static void
+what_the_kernel_says_is_told(void **state)
+{
+	static const struct { int said, told; } rows[] = {
+		{ -EIO, -EIO },
+		{ -ENOSPC, -ENOSPC }, { -EDQUOT, -ENOSPC }, { -EFBIG, -ENOSPC },
+		{ -ENODEV, -ENODEV }, { -ENXIO, -ENODEV },
+		{ -ENOTCONN, -ENODEV }, { -ECONNABORTED, -ENODEV }, { -ESTALE, -ENODEV },
+		{ -EROFS, -EROFS }, { -EPERM, -EROFS },
+		{ -ENOMEM, -ENOMEM }, { -EAGAIN, -EAGAIN },
+		{ -ETIMEDOUT, -ETIMEDOUT }, { -ETIME, -ETIMEDOUT }, { -ENOLINK, -ETIMEDOUT },
+		{ -EOPNOTSUPP, -EOPNOTSUPP },
+		/* Never a miscompare. */
+		{ -EILSEQ, -EIO }, { -EINVAL, -EIO }, { -ENODATA, -EIO }, { -EINTR, -EIO },
+	};
+	static const enum disk_op ops[] = { DISK_READ, DISK_WRITE, DISK_UNMAP };
+	char buf[4096] __attribute__((aligned(4096))) = { 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		if (!prepare(&ways[i]))
+			continue;
+		assert_true(drig_open("file", &conf, 4096, false));
+		/* Else it comes from the page cache, and nobody is asked. */
+		((struct file_disk *)drig.disk->priv)->nowait = false;
+		for (size_t k = 0; k < ARRAY_LEN(rows) * ARRAY_LEN(ops); k++) {
+			seam_op = ops[k % ARRAY_LEN(ops)];
+			seam_fail = rows[k / ARRAY_LEN(ops)].said;
+			file_seam = fail_always;
+			assert_int_equal(drig_io(seam_op, 0, 0, buf, 4096, 1),
+			    ways[i].tmpfs && seam_op != DISK_UNMAP ? 0 :
+			    rows[k / ARRAY_LEN(ops)].told);
+			file_seam = NULL;
+		}
+		drig_close();
+		tidy();
+	}
+}
+
 /* Each transfer is said to have moved 1000 bytes at most. */
 static int
 short_answer(const struct disk_io *io, int res)
@@ -345,6 +390,7 @@ main(void)
 		cmocka_unit_test(a_failed_flush_is_never_retried_into_success),
 		cmocka_unit_test(a_failed_fua_write_spoils_later_flushes),
 		cmocka_unit_test(an_interrupted_call_is_asked_again),
+		cmocka_unit_test(what_the_kernel_says_is_told),
 		cmocka_unit_test(a_short_transfer_is_continued),
 		cmocka_unit_test(zero_falls_back_to_a_hole),
 		cmocka_unit_test(no_space_is_told),
