@@ -16,6 +16,7 @@ KNOWN = os.path.join(HERE, 'libiscsi-known.txt')
 LIMIT = 150 * daemon.SLOW
 # The family ALL holds every test once; the others name them again.
 FAMILY = 'ALL'
+READ_ONLY = config.IQN + 'read-only'
 
 
 def known():
@@ -68,9 +69,10 @@ def run(d, suite, deadline):
     One suite in a process of its own: its CompareAndWrite, when it skips, leaves
     behind a hook that damages every later CDB. (exit code, output)
     """
-    url = 'iscsi://127.0.0.1:%d/%s/0' % (d.port, config.TARGET)
+    url = 'iscsi://127.0.0.1:%d/%s/0' % (d.port, READ_ONLY if suite == 'ReadOnly' else config.TARGET)
+    urls = [url] * (2 if suite == 'MultipathIO' else 1)
     with open(os.path.join(d.tmp, 'out'), 'w+') as out:
-        proc = subprocess.Popen(['iscsi-test-cu', '-d', '-v', '-t', '%s.%s' % (FAMILY, suite), url], stdout=out,
+        proc = subprocess.Popen(['iscsi-test-cu', '-d', '-v', '-t', '%s.%s' % (FAMILY, suite), *urls], stdout=out,
                                 stderr=subprocess.STDOUT, cwd=d.tmp, start_new_session=True)
         try:
             proc.wait(max(1, deadline - time.monotonic()))
@@ -143,7 +145,8 @@ def main():
         print('1..0 # SKIP iscsi-test-cu is not installed (libiscsi-bin)')
         return 0
     report = Report()
-    conf = config.base(targets=[config.target(luns=('ram', 'file'))])
+    conf = config.base(targets=[config.target(luns=('ram', 'file')), config.target(READ_ONLY, luns=('ram',))])
+    conf['targets'][1]['luns'][0]['read_only'] = True
     d = daemon.Daemon(conf)
     try:
         results = run_all(d, report)
