@@ -98,6 +98,8 @@ void
 half_open_del(struct iscsi_conn *conn)
 {
 	pthread_mutex_lock(&half_open.lock);
+	/* It may have logged in while it was being marked. */
+	conn->evicted = false;
 	if (!list_empty(&conn->half_open)) {
 		list_del(&conn->half_open);
 		half_open.n--;
