@@ -25,6 +25,7 @@ struct file_disk {
 	int plain_fd;			/* with `direct`: the same without O_DIRECT, for memory that is not aligned; -1 */
 	bool memory;			/* tmpfs: never waits for a device, so everything is done at once */
 	bool write_through;		/* without write_cache: all is durable when it is answered */
+	bool async;			/* the kernel waits while it is asked: only its workers may */
 	uint32_t align;			/* with `direct`: of memory, offset and length */
 	_Atomic bool nowait;		/* cached reads can be asked for without waiting */
 	_Atomic bool zero_by_hole;	/* FALLOC_FL_ZERO_RANGE is not supported here */

@@ -263,12 +263,21 @@ can_punch(const struct opening *o)
 	    DIRECT_ALIGN_MAX) == 0;
 }
 
+/* The kernel can say "not now" instead of waiting. It refuses the flag before it looks at the rest. */
+static bool
+knows_nowait(int fd)
+{
+	static _Alignas(DIRECT_ALIGN_MAX) char mem[DIRECT_ALIGN_MAX];
+	struct iovec iov = { mem, sizeof(mem) };
+
+	return preadv2(fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno != EOPNOTSUPP;
+}
+
 static void
 set_caps(struct opening *o)
 {
 	struct disk *d = o->disk;
 	struct statfs fs;
-	struct iovec iov = { (char[512]){ 0 }, 512 };
 
 	d->caps = DISK_CAP_FUA;
 	if (o->conf->write_cache)
@@ -280,8 +289,9 @@ set_caps(struct opening *o)
 		o->fd->memory = true;
 		d->caps |= DISK_CAP_INLINE;
 	}
-	o->fd->nowait = !o->conf->direct &&
-	    (preadv2(o->fd->fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN);
+	o->fd->async = !knows_nowait(o->fd->fd) ||
+	    (o->fd->plain_fd >= 0 && !knows_nowait(o->fd->plain_fd));
+	o->fd->nowait = !o->conf->direct && !o->fd->async;
 	if (d->conf->read_only)
 		return;
 	if (can_punch(o)) {

@@ -31,6 +31,7 @@ static bool refused[REACTORS_MAX];
 static void
 prep(struct io_uring_sqe *sqe, struct disk_io *io)
 {
+	const struct file_disk *fd = io->disk->priv;
 	struct file_step s;
 
 	file_next(io, &s);
@@ -56,6 +57,9 @@ prep(struct io_uring_sqe *sqe, struct disk_io *io)
 		io_uring_prep_fallocate(sqe, s.fd, s.flags, (off_t)s.offset, (off_t)s.range);
 		break;
 	}
+	/* The kernel tries what can be polled at once, also where trying is waiting (FUSE). */
+	if (unlikely(fd->async))
+		io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
 	io_uring_sqe_set_data(sqe, io);
 }
 

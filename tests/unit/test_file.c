@@ -65,6 +65,25 @@ unmap_and_zero_on_every_way(void **state)
 	}
 }
 
+/* The file's file system can answer instead of waiting; those that surely can must have said so. */
+static bool
+may_be_tried(void)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct statfs fs;
+	int fd = open(path, O_RDONLY);
+	bool can;
+
+	assert_true(fd >= 0);
+	can = preadv2(fd, &iov, 1, 0, RWF_NOWAIT) >= 0 || errno == EAGAIN;
+	assert_int_equal(fstatfs(fd, &fs), 0);
+	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC)
+		assert_true(can);
+	close(fd);
+	return can;
+}
+
 static void
 capabilities_say_what_happens(void **state)
 {
@@ -79,6 +98,9 @@ capabilities_say_what_happens(void **state)
 		assert_int_equal(!!(fcntl(fd->fd, F_GETFL) & O_DSYNC), ways[i].write_through);
 		assert_int_equal(!!(fcntl(fd->fd, F_GETFL) & O_DIRECT), ways[i].direct);
 		assert_int_equal(!!(drig.disk->caps & DISK_CAP_INLINE), ways[i].tmpfs);
+		/* The fast way where there is one, `direct` or not. */
+		assert_int_equal(fd->async, !may_be_tried());
+		assert_int_equal(fd->nowait, !fd->async && !ways[i].direct);
 		drig_close();
 		tidy();
 	}

@@ -147,12 +147,21 @@ close_disk(void)
 static void
 every_block_comes_back(void **state)
 {
-	/* Depth below and above what the ring takes at once; O_DIRECT and page cache; ring and threads. */
-	for (int way = 0; way < 8; way++) {
+	/*
+	 * Depth below and above what the ring takes at once; O_DIRECT and page
+	 * cache; ring, threads, and the ring with the kernel's workers alone.
+	 */
+	for (int way = 0; way < 12; way++) {
 		bool online;
 
 		file_ring_refuse = way & 4;
 		online = open_disk(way & 1, way & 2 ? 1000 : 20);
+		if (online && way & 8) {
+			struct file_disk *fd = drig.disk->priv;
+
+			fd->async = true;
+			fd->nowait = false;
+		}
 		for (int i = 0; i < ROUNDS && online; i++) {
 			seed = (unsigned)(way * ROUNDS + i);
 			run_all(DISK_WRITE);
