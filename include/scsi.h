@@ -38,6 +38,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_UNMAP = 0x42,
 	OP_MODE_SENSE_10 = 0x5a,
 	OP_READ_16 = 0x88,
+	OP_COMPARE_WRITE = 0x89,
 	OP_WRITE_16 = 0x8a,
 	OP_WRITE_VERIFY_16 = 0x8e,
 	OP_VERIFY_16 = 0x8f,

@@ -61,7 +61,9 @@ enum {					/* cmd->flags */
 	CMD_ABORTED = 1 << 1,		/* a TMF or the nexus' end hit it; finishes into nothing */
 	CMD_IN_DISK = 1 << 2,		/* given to the bridge, not back yet */
 	CMD_WANT_DATA = 1 << 3,		/* between want_data and scsi_data_ready */
-	CMD_PARKED = 1 << 4,		/* waits for an orphan write: hba/scsi/fence.c */
+	CMD_PARKED = 1 << 4,		/* waits for an orphan write or a lock: hba/scsi/fence.c */
+	CMD_WANT_LOCK = 1 << 5,		/* waits for its blocks to be its own: hba/scsi/range_lock.c */
+	CMD_HAS_LOCK = 1 << 6,		/* they are */
 };
 
 /*
@@ -102,7 +104,9 @@ struct scsi_cmd {
 	struct nexus_lun *nlun;
 	const struct cmd_row *row;
 	struct list task;		/* in nexus->tasks */
-	struct list fence;		/* waiting for an orphan write; see hba/scsi/fence.c */
+	struct list fence;		/* parked, an orphan, or in the unit's locks: hba/scsi/fence.c */
+	uint64_t turn;			/* its place among those that are parked or lock; and with a */
+	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
 	uint64_t start_ns;
 	uint64_t abort_id;		/* with CMD_ABORTED: the first task management function that hit it */
 	uint64_t asked;			/* bytes the CDB asks for, whatever the EDTL */

@@ -50,7 +50,7 @@ void cmd_mem_put(struct scsi_cmd *);
 bool cmd_io(struct scsi_cmd *);
 /* The same with a flush of the disk. */
 bool cmd_flush(struct scsi_cmd *);
-/* cmd_io again, and exec after it: for what was parked. */
+/* The rest of cmd_io, and exec after it: for what was parked. */
 void cmd_resume(struct scsi_cmd *);
 
 /* -- parameter data: cut to allocation length and EDTL, not its length fields (SPC-4 4.2.5.6) -- */

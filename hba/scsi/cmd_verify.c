@@ -1,7 +1,6 @@
 /* VERIFY and WRITE AND VERIFY (SBC-3 5.29, 5.36): the medium is read, compared when asked. */
-#include <string.h>
-
 #include "cmd.h"
+#include "compare.h"
 
 enum { BYTCHK_NONE, BYTCHK_ALL, BYTCHK_RESERVED, BYTCHK_ONE };	/* bits 2:1 of byte 1 */
 
@@ -78,72 +77,21 @@ verify_read(struct scsi_cmd *cmd)
 	return cmd_io(cmd);
 }
 
-/* The byte of the data taken at offset, and how many follow it in one piece. */
-static const uint8_t *
-data_at(const struct scsi_cmd *cmd, uint64_t offset, size_t *follow)
-{
-	const struct iovec *v = cmd->iov;
-
-	while (offset >= v->iov_len)
-		offset -= v++->iov_len;
-	*follow = v->iov_len - offset;
-	return (const uint8_t *)v->iov_base + offset;
-}
-
-static size_t
-differs_at(const uint8_t *a, const uint8_t *b, size_t n)
-{
-	size_t i = 0;
-
-	if (memcmp(a, b, n) == 0)
-		return n;
-	while (a[i] == b[i])
-		i++;
-	return i;
-}
-
-/* Compares what lies at byte `at` of the range with the data taken. False: *where differs. */
-static bool
-piece_same(const struct scsi_cmd *cmd, const struct iovec *piece, uint64_t at, uint64_t *where)
-{
-	const uint8_t *p = piece->iov_base;
-	size_t left = piece->iov_len;
-
-	while (left) {
-		uint64_t offset = at % cmd->len;	/* BYTCHK_ONE: the same block again */
-		size_t n, same;
-		const uint8_t *data = data_at(cmd, offset, &n);
-
-		n = MIN(n, left);
-		same = differs_at(p, data, n);
-		if (same < n) {
-			*where = offset + same;
-			return false;
-		}
-		p += n;
-		at += n;
-		left -= n;
-	}
-	return true;
-}
-
 /* False: answered. */
 static bool
 verify_compare(struct scsi_cmd *cmd)
 {
 	const struct disk_io *io = &cmd->req.io;
-	uint64_t at = cmd->scratch[1], where;
+	uint64_t where;
 
 	if (io->result < 0) {
 		cmd_fail_io(cmd);
 		return false;
 	}
-	for (int i = 0; bytchk(cmd) != BYTCHK_NONE && i < io->niov; i++) {
-		if (!piece_same(cmd, &io->iov[i], at, &where)) {
-			cmd_fail_info(cmd, COND_MISCOMPARE, where);
-			return false;
-		}
-		at += io->iov[i].iov_len;
+	/* BYTCHK_ONE: the same block again and again. */
+	if (bytchk(cmd) != BYTCHK_NONE && !compare_data(cmd, io, cmd->scratch[1], &where)) {
+		cmd_fail_info(cmd, COND_MISCOMPARE, where);
+		return false;
 	}
 	return true;
 }

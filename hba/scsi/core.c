@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include "fence.h"
+#include "range_lock.h"
 #include "tmf.h"
 
 static struct core cores[REACTORS_MAX];
@@ -15,6 +16,7 @@ core_woken(struct msg *msg)
 	atomic_store(&core->poked, false);
 	tmf_run(core);
 	fence_run(core);
+	range_run();
 }
 
 void

@@ -12,7 +12,7 @@
 struct core {
 	OWN_LINE struct list nexuses;	/* nexus_own.link */
 	struct list dying;		/* scsi_cmd.task: aborted, and the disk has them */
-	struct list parked;		/* scsi_cmd.fence: wait for an orphan write */
+	struct list parked;		/* scsi_cmd.fence: wait for an orphan write or a lock */
 	OWN_LINE atomic_bool poked;
 	struct msg msg;
 };

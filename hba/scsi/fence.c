@@ -1,17 +1,16 @@
-/* The fence that keeps aborted writes from landing on newer data. */
+/* The fence that keeps commands away from aborted writes that may still land, and from locked blocks. */
 #include "fence.h"
 
 #include <assert.h>
 
 #include "cmd.h"
-#include "core.h"
 #include "lu.h"
-#include "nexus.h"
+#include "range_lock.h"
 #include "stats.h"
 
 COUNTER(orphans, "scsi_orphan_writes",
     "writes aborted while the disk had them, fenced until they came back");
-COUNTER(parked, "scsi_parked_commands", "commands that waited for an orphan write");
+COUNTER(parked, "scsi_parked_commands", "commands that waited for an orphan write or a lock");
 
 static bool
 op_changes(const struct disk_io *io)
@@ -19,50 +18,77 @@ op_changes(const struct disk_io *io)
 	return io->op != DISK_READ && io->op != DISK_FLUSH;
 }
 
-static bool
-io_overlaps(const struct disk_io *a, const struct disk_io *b)
+bool
+fence_orphan_in(const struct lu *lu, uint64_t offset, uint64_t len)
 {
-	return a->offset < b->offset + b->len && b->offset < a->offset + a->len;
+	const struct scsi_cmd *orphan;
+
+	list_for_each(orphan, &lu->orphans, fence) {
+		const struct disk_io *io = &orphan->req.io;
+
+		if (fence_overlap(io->offset, io->len, offset, len))
+			return true;
+	}
+	return false;
 }
 
+/* Must it wait, when all with a smaller turn go first? Under lu->lock. */
 static bool
-orphan_in_the_way(struct lu *lu, const struct disk_io *io)
+fence_stops(const struct lu *lu, const struct disk_io *io, uint64_t turn)
 {
-	struct scsi_cmd *orphan;
-
 	if (io->op == DISK_FLUSH)
 		return false;
-	list_for_each(orphan, &lu->orphans, fence)
-		if (io_overlaps(&orphan->req.io, io))
-			return true;
-	return false;
+	return fence_orphan_in(lu, io->offset, io->len) ||
+	    range_is_locked(lu, io->offset, io->len, turn);
+}
+
+void
+fence_raise(struct lu *lu)
+{
+	struct nexus_lun *nlun;
+
+	list_for_each(nlun, &lu->nluns, link)
+		atomic_fetch_or(&nlun->hot, NLUN_FENCED);
+}
+
+uint64_t
+fence_lower(struct lu *lu)
+{
+	struct nexus_lun *nlun;
+	uint64_t wake = lu->parked;
+
+	lu->parked = 0;
+	if (list_empty(&lu->orphans) && list_empty(&lu->locks))
+		list_for_each(nlun, &lu->nluns, link)
+			atomic_fetch_and(&nlun->hot, ~(unsigned)NLUN_FENCED);
+	return wake;
+}
+
+void
+fence_wake(uint64_t reactors)
+{
+	for (; reactors; reactors &= reactors - 1)
+		core_poke(reactor_get((unsigned)__builtin_ctzll(reactors)));
 }
 
 void
 fence_add(struct scsi_cmd *cmd)
 {
 	struct lu *lu = cmd->lu;
-	struct nexus_lun *nlun;
+	bool changes = op_changes(&cmd->req.io);
 
-	if (!op_changes(&cmd->req.io))
+	if (changes)
+		counter_add(&orphans, 1);
+	if (cmd->flags & CMD_HAS_LOCK) {
+		range_abandon(cmd, changes);
 		return;
-	counter_add(&orphans, 1);
+	}
+	if (!changes)
+		return;
 	pthread_mutex_lock(&lu->lock);
 	list_add_tail(&lu->orphans, &cmd->fence);
-	list_for_each(nlun, &lu->nluns, link)
-		atomic_fetch_or(&nlun->hot, NLUN_FENCED);
+	fence_raise(lu);
 	pthread_mutex_unlock(&lu->lock);
-}
-
-/* Under lu->lock, with no orphan left. */
-static void
-fence_lift(struct lu *lu)
-{
-	struct nexus_lun *nlun;
-
-	list_for_each(nlun, &lu->nluns, link)
-		atomic_fetch_and(&nlun->hot, ~(unsigned)NLUN_FENCED);
-	lu->parked = 0;
 }
 
 void
@@ -75,13 +101,9 @@ fence_del(struct scsi_cmd *cmd)
 		return;
 	pthread_mutex_lock(&lu->lock);
 	list_del(&cmd->fence);
-	wake = lu->parked;
-	if (list_empty(&lu->orphans))
-		fence_lift(lu);
+	wake = fence_lower(lu);
 	pthread_mutex_unlock(&lu->lock);
-
-	for (; wake; wake &= wake - 1)
-		core_poke(reactor_get((unsigned)__builtin_ctzll(wake)));
+	fence_wake(wake);
 }
 
 bool
@@ -91,10 +113,15 @@ fence_park(struct scsi_cmd *cmd)
 	struct lu *lu = cmd->lu;
 	bool park;
 
+	/* Its own lock is no obstacle, and nothing else is left in its blocks. */
+	if (cmd->flags & CMD_HAS_LOCK)
+		return false;
 	pthread_mutex_lock(&lu->lock);
-	park = orphan_in_the_way(lu, &cmd->req.io);
-	if (park)
+	park = fence_stops(lu, &cmd->req.io, UINT64_MAX);
+	if (park) {
+		cmd->turn = ++lu->turns;
 		lu->parked |= 1ull << reactor_id(home);
+	}
 	pthread_mutex_unlock(&lu->lock);
 	if (!park)
 		return false;
@@ -113,6 +140,11 @@ fence_unpark(struct scsi_cmd *cmd)
 	list_del(&cmd->fence);
 }
 
+/*
+ * What is found free to go needs no second look at the fence: locks that came
+ * later wait until it has passed (range_lock.c), and with a new turn for every
+ * try it might never get through.
+ */
 void
 fence_run(struct core *core)
 {
@@ -123,8 +155,8 @@ fence_run(struct core *core)
 		bool wait;
 
 		pthread_mutex_lock(&cmd->lu->lock);
-		wait = orphan_in_the_way(cmd->lu, &cmd->req.io);
-		if (wait)	/* fence_lift may have forgotten this reactor */
+		wait = fence_stops(cmd->lu, &cmd->req.io, cmd->turn);
+		if (wait)	/* fence_lower has forgotten this reactor */
 			cmd->lu->parked |= 1ull << reactor_id(cmd->nexus->reactor);
 		pthread_mutex_unlock(&cmd->lu->lock);
 		if (wait)
@@ -143,7 +175,7 @@ fence_run(struct core *core)
 void
 fence_inherit(struct lu *lu, struct nexus_lun *nlun)
 {
-	if (!list_empty(&lu->orphans))
+	if (!list_empty(&lu->orphans) || !list_empty(&lu->locks))
 		atomic_fetch_or(&nlun->hot, NLUN_FENCED);
 }
 

@@ -121,6 +121,7 @@ io_back(struct bridge_req *req)
 	struct scsi_cmd *cmd = container_of(req, struct scsi_cmd, req);
 
 	cmd->flags &= (uint8_t)~CMD_IN_DISK;
+	fence_left(cmd);
 	if (unlikely(cmd->flags & CMD_ABORTED)) {
 		struct core *core = core_of(cmd->nexus->reactor);
 
@@ -149,20 +150,13 @@ io_start_borrowed(struct scsi_cmd *cmd)
 	return cmd_own_data(cmd) < 0 ? BRIDGE_FULL : bridge_submit(&cmd->req);
 }
 
-bool
-cmd_io(struct scsi_cmd *cmd)
+/* cmd_io behind the fence. */
+static bool
+io_start(struct scsi_cmd *cmd)
 {
 	struct nexus_lun *nlun = cmd->nlun;
 	enum bridge_verdict v;
 
-	if (unlikely(atomic_load_explicit(&nlun->hot, memory_order_acquire) & NLUN_FENCED)) {
-		if (cmd->mem == MEM_BORROWED && cmd_own_data(cmd) < 0) {
-			cmd_full(cmd);
-			return false;
-		}
-		if (fence_park(cmd))
-			return false;
-	}
 	cmd->req.flow = nlun->flow ? nlun->flow : nlun_flow(nlun);
 	if (unlikely(!cmd->req.flow)) {
 		cmd_full(cmd);
@@ -182,6 +176,20 @@ cmd_io(struct scsi_cmd *cmd)
 }
 
 bool
+cmd_io(struct scsi_cmd *cmd)
+{
+	if (unlikely(atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire) & NLUN_FENCED)) {
+		if (cmd->mem == MEM_BORROWED && cmd_own_data(cmd) < 0) {
+			cmd_full(cmd);
+			return false;
+		}
+		if (fence_park(cmd))
+			return false;
+	}
+	return io_start(cmd);
+}
+
+bool
 cmd_flush(struct scsi_cmd *cmd)
 {
 	cmd->req.io.op = DISK_FLUSH;
@@ -195,7 +203,7 @@ cmd_flush(struct scsi_cmd *cmd)
 void
 cmd_resume(struct scsi_cmd *cmd)
 {
-	if (cmd_io(cmd))
+	if (io_start(cmd))
 		cmd->row->exec(cmd);
 }
 

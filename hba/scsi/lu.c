@@ -93,6 +93,8 @@ lu_new(const struct conf_disk *conf, struct disk *disk)
 	list_init(&lu->link);
 	list_init(&lu->nluns);
 	list_init(&lu->orphans);
+	list_init(&lu->locks);
+	list_init(&lu->locked);
 	pthread_mutex_init(&lu->lock, NULL);
 	text_pad(lu->product, LU_PRODUCT_LEN, conf->name);
 	text_pad(lu->revision, LU_REVISION_LEN, SLUICE_VERSION);

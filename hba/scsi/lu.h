@@ -44,7 +44,10 @@ struct lu {
 	pthread_mutex_t lock;
 	struct list nluns;		/* nexus_lun.link: who sees it */
 	struct list orphans;		/* scsi_cmd.fence: aborted writes still in the disk */
-	uint64_t parked;		/* reactors with commands that wait for orphans */
+	struct list locks;		/* scsi_cmd.fence, by turn: range_lock.c */
+	struct list locked;		/* in the list of units with locks, under its lock */
+	uint64_t turns;			/* given so far */
+	uint64_t parked;		/* bit per reactor: has commands that wait for orphans or locks */
 };
 
 /* The unit of this disk, made when it is not there yet. 0, or -errno with a log line. */

@@ -15,7 +15,7 @@ struct lu;
 struct scsi_cmd;
 
 /* Bits of nexus_lun.hot beside the unit attentions (UA_MASK of ua.h). */
-enum { NLUN_FENCED = 1 << 16 };		/* the unit has orphan writes: fence.h */
+enum { NLUN_FENCED = 1 << 16 };		/* the unit has orphan writes or range locks: fence.h */
 
 /* SYNCHRONIZE CACHE that is answered before it is done: one at a time, one more remembered. */
 struct nlun_flush {

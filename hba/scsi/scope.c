@@ -65,6 +65,7 @@ tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct
 		if (bridge_cancel(&cmd->req) == BRIDGE_RUNNING) {
 			list_add_tail(&core->dying, &cmd->task);
 			fence_add(cmd);
+			fence_left(cmd);
 			return;
 		}
 		cmd->flags &= (uint8_t)~CMD_IN_DISK;
@@ -73,6 +74,7 @@ tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct
 	} else {
 		buf_wait_cancel(&cmd->buf_wait);
 	}
+	fence_left(cmd);
 	list_add_tail(ended, &cmd->task);
 }
 

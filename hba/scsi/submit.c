@@ -5,7 +5,7 @@
 
 #include "cmd.h"
 #include "core.h"
-#include "fence.h"
+#include "range_lock.h"
 #include "tmf.h"
 #include "ua.h"
 #include "usage.h"
@@ -22,6 +22,8 @@ scsi_complete(struct scsi_cmd *cmd)
 	cmd->flags &= (uint8_t)~CMD_WANT_DATA;
 	list_del(&cmd->task);
 	nexus->ntasks--;
+	if (unlikely(cmd->flags & (CMD_WANT_LOCK | CMD_HAS_LOCK)))
+		range_unlock(cmd);
 	if (unlikely(cmd->ntmp)) {
 		buf_put(nexus->reactor, cmd->tmp, cmd->ntmp);
 		cmd->ntmp = 0;

@@ -119,6 +119,7 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 	enum { WSNZ = 0x01, OPTIMAL = 1024 * 1024 };
 
 	p[4 - HEADER] = WSNZ;
+	p[5 - HEADER] = UINT8_MAX;	/* MAXIMUM COMPARE AND WRITE LENGTH: all that the CDB can say */
 	wr16(p + 6 - HEADER, (uint16_t)(1u << lu->phys_exponent));
 	wr32(p + 8 - HEADER, lu->max_blocks);
 	wr32(p + 12 - HEADER, OPTIMAL >> lu->shift);

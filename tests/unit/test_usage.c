@@ -61,6 +61,7 @@ try_bit(struct nexus *nexus, const struct cmd_row *row, unsigned byte, unsigned 
 	fc = fake_cmd_new(nexus, 0, cdb, row->cdb_len);
 	fake_cmd_expect(fc, row->flags & ROW_OUT ? 4096 : 0, row->flags & ROW_IN ? 4096 : 0, 0);
 	fake_cmd_submit(fc);
+	fake_settle();
 	if (!(row->usage[byte] & 1 << bit))
 		assert_field(fc, byte, (int)bit);
 	fake_cmd_free(fc);
