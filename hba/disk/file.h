@@ -16,6 +16,14 @@ struct file_conf {
 	bool create, direct, write_cache;
 };
 
+/* Which file or device a disk has; a device: its number, and no inode. Main thread. */
+struct file_claim {
+	struct list link;
+	struct disk *disk;
+	uint64_t dev, ino;
+	bool waited;
+};
+
 /*
  * disk->priv. Constant after open but for the atomics, which any reactor may
  * turn once (relaxed: each guards only itself).
@@ -30,6 +38,7 @@ struct file_disk {
 	_Atomic bool nowait;		/* cached reads can be asked for without waiting */
 	_Atomic bool zero_by_hole;	/* FALLOC_FL_ZERO_RANGE is not supported here */
 	_Atomic bool sync_failed;	/* for good: what was lost does not come back by asking again */
+	struct file_claim claim;
 };
 
 /* In io->priv while the driver holds a request. */
@@ -60,6 +69,23 @@ file_io_back(struct file_io *fio)
 
 int file_open(struct disk *);
 void file_close(struct disk *);
+
+/* -- file_claim.c: that nobody else has the file; main thread -- */
+
+struct stat;
+/* Against the other disks here: 0, or -EBUSY with a log line. Ends when claim.link leaves its list. */
+int file_claim(struct disk *, const char *path, const struct stat *);
+/* flock of the open file against other processes; waits as below. 0, or -errno with a log line. */
+int file_claim_lock(struct disk *, const char *path);
+/*
+ * It is another process'. True, after a pause: try again. A killed process
+ * keeps its files until the kernel is through with its last requests, which
+ * can be after a new one has started. All disks share one such time, so that
+ * many of them do not make the start late.
+ */
+bool file_claim_wait(struct disk *, const char *path);
+/* For tests: the end of that time (now_ns); 0: it begins with the first wait. */
+extern uint64_t file_claim_until;
 
 /* -- file_step.c: what a request needs from the kernel, one call at a time -- */
 

@@ -1,4 +1,4 @@
-/* Opening a file or block device as a disk: what it is, how large, and that nobody else exports it. */
+/* Opening a file or block device as a disk: what it is, how large, what it can. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -120,9 +119,12 @@ open_flags(const struct opening *o)
 static int
 open_fd(const struct opening *o, int flags)
 {
-	int fd = open(o->conf->path, flags);
-	int err = -errno;
+	int fd, err;
 
+	do {
+		fd = open(o->conf->path, flags);
+		err = -errno;
+	} while (fd < 0 && err == -EBUSY && file_claim_wait(o->disk, o->conf->path));
 	if (fd >= 0)
 		return fd;
 	switch (-err) {
@@ -145,7 +147,10 @@ open_file(struct opening *o)
 {
 	struct stat st;
 	int flags = open_flags(o), excl = S_ISBLK(o->st.st_mode) ? O_EXCL : 0;
+	int err = file_claim(o->disk, o->conf->path, &o->st);
 
+	if (err)
+		return err;
 	/* On a block device O_EXCL refuses what is mounted, and a second export of it. */
 	o->fd->fd = open_fd(o, flags | excl | (o->conf->direct ? O_DIRECT : 0));
 	if (o->fd->fd < 0)
@@ -156,9 +161,11 @@ open_file(struct opening *o)
 		return refuse(o, -EAGAIN, "was replaced while it was opened");
 	o->st = st;
 	/* Two writers would each cache what the other changes (K39); many readers are fine. */
-	if (S_ISREG(st.st_mode) &&
-	    flock(o->fd->fd, LOCK_NB | (o->disk->conf->read_only ? LOCK_SH : LOCK_EX)))
-		return refuse(o, -EBUSY, "is exported already, here or by another process (locked)");
+	if (S_ISREG(st.st_mode)) {
+		err = file_claim_lock(o->disk, o->conf->path);
+		if (err)
+			return err;
+	}
 	if (o->conf->direct) {
 		o->fd->plain_fd = open_fd(o, flags);
 		if (o->fd->plain_fd < 0)
@@ -314,6 +321,7 @@ file_open(struct disk *d)
 	if (!o.fd)
 		return -ENOMEM;
 	o.fd->fd = o.fd->plain_fd = -1;
+	list_init(&o.fd->claim.link);
 	d->priv = o.fd;
 	err = check_type(&o);
 	if (!err)
@@ -333,6 +341,7 @@ file_close(struct disk *d)
 {
 	struct file_disk *fd = d->priv;
 
+	list_del(&fd->claim.link);
 	if (fd->plain_fd >= 0)
 		close(fd->plain_fd);
 	if (fd->fd >= 0)

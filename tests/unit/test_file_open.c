@@ -1,6 +1,44 @@
 /* Opening files and block devices as disks: what is taken and what is refused. */
 #include "file_rig.h"
 
+#include <pthread.h>
+#include <time.h>
+
+enum { SOON_MS = 200 };
+
+static void *
+close_soon(void *arg)
+{
+	const struct timespec t = { .tv_nsec = SOON_MS * 1000000 };
+
+	nanosleep(&t, NULL);
+	close(*(int *)arg);
+	return NULL;
+}
+
+static uint64_t
+ms_since(uint64_t began)
+{
+	return (now_ns() - began) / 1000000;
+}
+
+/* fd, which keeps the disk from opening, is let go a little later, as by a process that was killed. */
+static void
+opens_when_let_go(int fd)
+{
+	uint64_t began = now_ns();
+	pthread_t thread;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pthread_create(&thread, NULL, close_soon, &fd), 0);
+	file_claim_until = 0;
+	assert_true(opens(4096, false));
+	pthread_join(thread, NULL);
+	assert_true(ms_since(began) >= SOON_MS - 20);
+	/* Who waits next waits for the rest of that time, not for as long again. */
+	assert_true(file_claim_until > began && file_claim_until <= began + 5100000000u);
+}
+
 /* Makes /dev/loopN of the file at path. False: not root, or no loop devices here. */
 static bool
 loop_attach(char *dev, size_t size)
@@ -44,6 +82,7 @@ a_block_device_is_a_disk(void **state)
 		conf.path = dev;
 		conf.size = 0;
 		conf.create = false;
+		opens_when_let_go(open(dev, O_RDONLY | O_EXCL));
 		assert_true(drig_open2("file", &conf, &conf, 4096, false));
 		/* Opened exclusively: the second export of it fails. */
 		assert_false(disk_find("e")->online);
@@ -148,13 +187,81 @@ one_writer_or_many_readers(void **state)
 	assert_true(drig_open2("file", &conf, &conf, 512, true));
 	assert_true(disk_find("e")->online);
 	drig_close();
-	/* And by somebody else. */
+	/* And by somebody else, who keeps it. */
+	file_claim_until = 1;
 	fd = open(path, O_RDONLY);
 	assert_int_equal(flock(fd, LOCK_SH), 0);
 	assert_false(opens(512, false));
 	assert_true(opens(512, true));
 	close(fd);
 	assert_true(opens(512, false));
+	tidy();
+}
+
+static void
+a_file_that_is_let_go_late_is_taken(void **state)
+{
+	int fd;
+
+	assert_true(prepare(&ways[0]));
+	make(SIZE);
+	fd = open(path, O_RDONLY);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	opens_when_let_go(fd);
+	tidy();
+}
+
+static void
+all_disks_wait_once(void **state)
+{
+	char second[128];
+	struct file_conf other;
+	uint64_t began;
+	int a, b;
+
+	assert_true(prepare(&ways[0]));
+	make(SIZE);
+	a = open(path, O_RDONLY);
+	snprintf(second, sizeof(second), "%s/second", dir);
+	b = open(second, O_RDWR | O_CREAT, 0600);
+	assert_true(a >= 0 && b >= 0 && ftruncate(b, SIZE) == 0);
+	assert_int_equal(flock(a, LOCK_EX), 0);
+	assert_int_equal(flock(b, LOCK_EX), 0);
+	other = conf;
+	other.path = second;
+	began = now_ns();
+	file_claim_until = began + 300000000;
+	assert_false(drig_open2("file", &conf, &other, 512, false));
+	assert_false(disk_find("e")->online);
+	assert_in_range(ms_since(began), 300, 550);
+	drig_close();
+	close(a);
+	close(b);
+	unlink(second);
+	tidy();
+}
+
+static void
+one_file_under_two_names_is_one_file(void **state)
+{
+	char name[128];
+	struct file_conf other;
+	uint64_t began = now_ns();
+
+	assert_true(prepare(&ways[0]));
+	make(SIZE);
+	snprintf(name, sizeof(name), "%s/link", dir);
+	assert_int_equal(link(path, name), 0);
+	other = conf;
+	other.path = name;
+	file_claim_until = 0;
+	assert_true(drig_open2("file", &conf, &other, 512, false));
+	assert_false(disk_find("e")->online);
+	drig_close();
+	/* Nobody waits for itself. */
+	assert_int_equal(file_claim_until, 0);
+	assert_true(ms_since(began) < 2000);
+	unlink(name);
 	tidy();
 }
 
@@ -183,6 +290,9 @@ main(void)
 		cmocka_unit_test(strange_paths_are_refused),
 		cmocka_unit_test(create_never_touches_what_is_there),
 		cmocka_unit_test(one_writer_or_many_readers),
+		cmocka_unit_test(a_file_that_is_let_go_late_is_taken),
+		cmocka_unit_test(all_disks_wait_once),
+		cmocka_unit_test(one_file_under_two_names_is_one_file),
 		cmocka_unit_test(read_only_is_opened_so),
 	};
 
