@@ -96,6 +96,30 @@ def data_error(d, immediate):
     s.logout()
 
 
+@tap.test('a write held for its turn keeps its wrong digest', 'D02', 'D14', 'RFC 7143 7.8')
+def held_error(d):
+    s = d.login(BOTH, target=T)
+    before = S.pattern(16, 8, 1)
+    S.write(s, 16, before)
+    raw = bytearray(P.pdu(P.SCSI_CMD, S.pattern(16, 8, 2), flags=0xa1, itt=0x99, edtl=4096, cdb=S.write16(16, 8),
+                          cmd_sn=s.cmd_sn + 1, exp_stat_sn=s.exp_stat_sn, hd=True, dd=True))
+    raw[-1] ^= 0x80
+    try:
+        s.strict = False
+        s.send(raw)
+        first = s.start(S.TUR, cmd_sn=s.cmd_sn)
+        S.good(s.wait(first))
+        while s.readable(0.2):
+            p = s.next_pdu()
+            assert p.op == P.REJECT or p.status == S.CHECK, 'damaged data is taken: %r' % p
+    except I.Eof:
+        pass
+    s.close()
+    s = d.login(target=T)
+    assert S.read(s, 16, 8) == before, 'data with a wrong digest reached the disk'
+    s.logout()
+
+
 @tap.test('a wrong data digest of a ping is rejected or ends the connection', 'D02', 'RFC 7143 7.8')
 def ping_error(d):
     s = d.login(BOTH, target=T)

@@ -107,6 +107,32 @@ def gap(d):
     s.logout()
 
 
+@tap.test('a gap filled by a long PDU in pieces lets go what was held', 'D14', 'RFC 7143 4.2.2.1')
+def gap_filled_slowly(d):
+    s = d.login(target=T)
+    n = s.limit('MaxRecvDataSegmentLength') * 3 // 4
+    late = s.start(S.TUR, cmd_sn=s.cmd_sn + 1)
+    raw = P.pdu(P.NOP_OUT, bytes(n), itt=0x500, ttt=P.NO_TAG, cmd_sn=s.cmd_sn, exp_stat_sn=s.exp_stat_sn)
+    s.cmd_sn += 2
+    s.send(raw[:1000])
+    s.expect_silence(0.1)
+    s.send(raw[1000:])
+    s.expect(P.NOP_IN, 0x500)
+    S.good(s.wait(late, timeout=2))
+    s.logout()
+
+
+@tap.test('a command held behind task management goes on after it', 'D14', 'T15', 'RFC 7143 4.2.2.1')
+def gap_filled_by_tmf(d):
+    s = d.login(target=T)
+    late = s.start(S.TUR, cmd_sn=s.cmd_sn + 1)
+    s.expect_silence(0.1)
+    assert s.tmf(S.ABORT_TASK_SET, lun=1, immediate=False) == 0
+    s.cmd_sn += 1
+    S.good(s.wait(late, timeout=2))
+    s.logout()
+
+
 @tap.variants([('%08x' % sn, sn) for sn in (0xfffffff0, 0x7ffffff0, 0xffffffff, 0)],
               'CmdSN and ITT go on past %s', 'D15', 'RFC 7143 4.2.2.1, RFC 1982')
 def wrap(d, sn):

@@ -264,6 +264,30 @@ def slots(d, disk):
         d.check_idle(BOUND + 5)
 
 
+@tap.test('megabytes of reads at a dead disk do not make the connection deaf', 'T27', 'O05', 'T18')
+@stuck()
+def deaf(d, disk):
+    s = d.login({'MaxRecvDataSegmentLength': '262144'}, target=T)
+    disk.hold('read')
+    for n in range(24):
+        s.start(S.read16(0, 2048), read=1 << 20)
+    disk.wait_parked(1)
+    s.expect(P.NOP_IN, s.ping(b'hello'), timeout=2 * SLOW)
+    itt = s.tmf_start(S.ABORT_TASK_SET)
+    s.expect(P.NOP_IN, s.ping(b'still?'), timeout=2 * SLOW)
+    disk.release()
+    assert s.expect(P.TMF_RSP, itt, timeout=BOUND).response == 0
+    s.tasks.clear()
+    S.alive(s)
+    disk.hold('read')
+    for n in range(24):
+        s.start(S.read16(0, 2048), read=1 << 20)
+    disk.wait_parked(1)
+    s.reset()
+    eventually('its end is not noticed', lambda: d.rows('sessions'), 3 * SLOW)
+    disk.release()
+
+
 @tap.test('management needs no slot: all limits are used up', 'T27', 'O30')
 @stuck(1)
 def no_slot(d, disk):
