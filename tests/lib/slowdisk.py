@@ -164,7 +164,7 @@ class SlowDisk:
             return
         with self.lock:
             held = self.held.get(kind)
-            if held and held[0] != 0 and offset <= held[2] and offset + size > held[1]:
+            if held and held[0] != 0 and offset <= held[2] and offset + max(size, 1) > held[1]:
                 if held[0] is not None:
                     held[0] -= 1
                 self.parked.append((kind, unique, offset, size, data))
