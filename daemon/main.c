@@ -19,6 +19,7 @@
 enum { EXIT_STOPPED = 0, EXIT_CONF = 1, EXIT_START = 2 };
 
 #define STOP_NS 10000000000u
+#define SETTLE_NS 2000000000u
 #define DEFAULT_CONF "/etc/sluice/sluice.yaml"
 
 static const char usage[] =
@@ -86,11 +87,11 @@ serve(const struct conf *conf, struct event_base *base)
 	control_close();
 stop_transports:
 	left = transports_stop(STOP_NS);
-	if (left) {
+	if (left)
+		log_warn("%u connections and commands did not end in time", left);
+	if (!adapters_settle(left ? 0 : SETTLE_NS) || left)
 		/* Their memory and their disks are in use: the kernel takes all of it at once. */
-		log_warn("%u connections did not end in time", left);
 		_exit(rc);
-	}
 	targets_close();
 close_adapters:
 	adapters_close();

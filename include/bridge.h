@@ -102,6 +102,13 @@ int bridge_check(struct bridge_host *, FILE *);
  * stays offline (disk->online); the others come up. 0 or -errno.
  */
 int adapters_open(const struct conf *);
+/*
+ * After the last nexus was asked to end: waits until every request has come
+ * back and every flow is put, for at most so long. False: not all; a line for
+ * each disk says how many requests it keeps, and their memory is in use: no
+ * adapters_close, the process can only end as it is.
+ */
+bool adapters_settle(uint64_t wait_ns);
 void adapters_close(void);		/* asserts that no slot is out */
 
 #endif

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conf.h"
 #include "log.h"
+#include "flow.h"
 #include "host.h"
 #include "adapter.h"
 
@@ -180,6 +182,61 @@ adapters_open(const struct conf *conf)
 		}
 	}
 	return 0;
+}
+
+/* Requests that the disk has; d NULL: all of the host's disks. */
+static unsigned
+requests_out(struct bridge_host *h, const struct disk *d)
+{
+	unsigned n = 0;
+
+	host_lock(h);
+	for (uint32_t i = 0; i < h->slots.count + SLOTS_RESERVED; i++) {
+		const struct bridge_req *req = h->slots.slot[i].req;
+
+		n += req && (!d || req->flow->disk == d);
+	}
+	host_unlock(h);
+	return n;
+}
+
+static bool
+at_rest(struct bridge_host *h)
+{
+	bool rest;
+
+	host_lock(h);
+	/* A flow is put back when its last request has been at home. */
+	rest = list_empty(&h->flows);
+	host_unlock(h);
+	return rest && requests_out(h, NULL) == 0;
+}
+
+static bool
+all_at_rest(void)
+{
+	for (struct bridge_host *h = bridge_host_next(NULL); h; h = bridge_host_next(h))
+		if (!at_rest(h))
+			return false;
+	return true;
+}
+
+bool
+adapters_settle(uint64_t wait_ns)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	uint64_t end = now_ns() + wait_ns;
+	bool rest;
+
+	while (!(rest = all_at_rest()) && now_ns() < end)
+		nanosleep(&pause, NULL);
+	for (struct disk *d = adapter_disk_next(NULL); d && !rest; d = adapter_disk_next(d)) {
+		unsigned n = requests_out(d->host, d);
+
+		if (n)
+			log_warn("disk %s: never gave back %u requests", d->name, n);
+	}
+	return rest;
 }
 
 static void
