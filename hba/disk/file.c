@@ -1,4 +1,4 @@
-/* Disks in files and on block devices: keys, queues, and the short way for what needs no waiting. */
+/* Disks in files and on block devices: keys, queues, and a short way for what needs no waiting. */
 #include "file.h"
 
 #include <errno.h>
@@ -11,15 +11,16 @@
 
 static const struct conf_key file_keys[] = {
 	{ .name = "path", .type = CONF_TEXT, .flags = CONF_REQUIRED,
-	    .offset = offsetof(struct file_conf, path), .help = "a regular file or a block device" },
+	    .offset = offsetof(struct file_conf, path),
+	    .help = "a regular file or a block device" },
 	{ .name = "size", .type = CONF_SIZE, .offset = offsetof(struct file_conf, size),
 	    .help = "bytes to export; absent: all of it; needed with create" },
 	{ .name = "create", .type = CONF_BOOL, .offset = offsetof(struct file_conf, create),
 	    .fallback = "no", .help = "make a sparse file of `size` when there is none" },
 	{ .name = "direct", .type = CONF_BOOL, .offset = offsetof(struct file_conf, direct),
 	    .fallback = "no", .help = "O_DIRECT: past the page cache" },
-	{ .name = "write_cache", .type = CONF_BOOL, .offset = offsetof(struct file_conf, write_cache),
-	    .fallback = "yes",
+	{ .name = "write_cache", .type = CONF_BOOL,
+	    .offset = offsetof(struct file_conf, write_cache), .fallback = "yes",
 	    .help = "writes are durable after a flush; no: when they are answered (O_DSYNC)" },
 	{ .name = NULL },
 };

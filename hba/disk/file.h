@@ -30,14 +30,15 @@ struct file_claim {
  */
 struct file_disk {
 	int fd;
-	int plain_fd;			/* with `direct`: the same without O_DIRECT, for memory that is not aligned; -1 */
-	bool memory;			/* tmpfs: never waits for a device, so everything is done at once */
-	bool write_through;		/* without write_cache: all is durable when it is answered */
-	bool async;			/* the kernel waits while it is asked: only its workers may */
+	int plain_fd;			/* -1, or with `direct` one without O_DIRECT, for
+					   memory that is not aligned */
+	bool memory;			/* tmpfs waits for no device: all is done at once */
+	bool write_through;		/* no write_cache: what is answered is durable */
+	bool async;			/* being asked, the kernel waits: only its workers may */
 	uint32_t align;			/* with `direct`: of memory, offset and length */
 	_Atomic bool nowait;		/* cached reads can be asked for without waiting */
 	_Atomic bool zero_by_hole;	/* FALLOC_FL_ZERO_RANGE is not supported here */
-	_Atomic bool sync_failed;	/* for good: what was lost does not come back by asking again */
+	_Atomic bool sync_failed;	/* for good: asking again brings nothing back */
 	struct file_claim claim;
 };
 
@@ -73,7 +74,7 @@ void file_close(struct disk *);
 /* -- file_claim.c: that nobody else has the file; main thread -- */
 
 struct stat;
-/* Against the other disks here: 0, or -EBUSY with a log line. Ends when claim.link leaves its list. */
+/* Against the other disks here: 0, or -EBUSY with a log line. Ends with list_del(&claim.link). */
 int file_claim(struct disk *, const char *path, const struct stat *);
 /* flock of the open file against other processes; waits as below. 0, or -errno with a log line. */
 int file_claim_lock(struct disk *, const char *path);
@@ -94,7 +95,7 @@ enum file_call { FILE_READ, FILE_WRITE, FILE_SYNC, FILE_ALLOCATE };
 struct file_step {
 	enum file_call call;
 	int fd;
-	const struct iovec *iov;	/* the whole request; NULL: buf and len, the rest of one segment */
+	const struct iovec *iov;	/* all of it; NULL: buf and len, one segment's rest */
 	int niov;
 	void *buf;
 	uint32_t len;

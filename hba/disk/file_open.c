@@ -90,8 +90,8 @@ check_type(struct opening *o)
 
 	if (stat(o->conf->path, &o->st)) {
 		if (errno != ENOENT || !o->conf->create || o->disk->conf->read_only)
-			return refuse(o, -errno, errno == ENOENT ?
-			    "does not exist (`create: yes` with `size` makes it)" : strerror(errno));
+			return refuse(o, -errno, errno != ENOENT ? strerror(errno) :
+			    "does not exist (`create: yes` with `size` makes it)");
 		err = make_file(o);
 		if (err)
 			return err;
@@ -136,7 +136,8 @@ open_fd(const struct opening *o, int flags)
 		return refuse(o, err, o->disk->conf->read_only ? strerror(-err) :
 		    "may not be written (`read_only: yes` exports it as it is)");
 	case EINVAL:
-		return refuse(o, err, flags & O_DIRECT ? "does not take `direct: yes`" : strerror(-err));
+		return refuse(o, err, !(flags & O_DIRECT) ? strerror(-err) :
+		    "does not take `direct: yes`");
 	default:
 		return refuse(o, err, strerror(-err));
 	}
@@ -219,8 +220,9 @@ set_size(struct opening *o)
 		d->phys_size = DIRECT_ALIGN_MAX;
 	}
 	if (o->conf->size > o->bytes) {
-		log_err("disk %s: %s: holds %llu bytes, `size` asks for %llu", d->name, o->conf->path,
-		    (unsigned long long)o->bytes, (unsigned long long)o->conf->size);
+		log_err("disk %s: %s: holds %llu bytes, `size` asks for %llu", d->name,
+		    o->conf->path, (unsigned long long)o->bytes,
+		    (unsigned long long)o->conf->size);
 		return -EINVAL;
 	}
 	if (o->conf->direct) {
@@ -236,7 +238,7 @@ set_size(struct opening *o)
 	return disk_size_set(d, o->conf->size ? o->conf->size : o->bytes);
 }
 
-/* A block device that can be asked to forget: the number in its queue's folder, 0 when it cannot. */
+/* A limit of a block device: the number in its queue's folder, 0 when there is none. */
 static uint64_t
 device_limit(const struct opening *o, const char *name)
 {
@@ -270,7 +272,7 @@ can_punch(const struct opening *o)
 	    DIRECT_ALIGN_MAX) == 0;
 }
 
-/* The kernel can say "not now" instead of waiting. It refuses the flag before it looks at the rest. */
+/* The kernel can say "not now" instead of waiting. It looks at the flag before all else. */
 static bool
 knows_nowait(int fd)
 {

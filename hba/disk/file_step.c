@@ -135,7 +135,7 @@ next_transfer(struct disk_io *io, struct file_step *s)
 	} else {
 		int i = 0;
 
-		/* After a short answer: the rest of one segment, so that no second iov is needed. */
+		/* After a short answer: the rest of one segment, so that it needs no second iov. */
 		while (skip >= io->iov[i].iov_len)
 			skip -= io->iov[i++].iov_len;
 		s->buf = (char *)io->iov[i].iov_base + skip;
@@ -214,7 +214,8 @@ transfer_answer(struct disk_io *io, int res)
 		 * The failed sync may have been of earlier writes, and the
 		 * kernel reports it once. ENOSPC is the write's own.
 		 */
-		if (io->op == DISK_WRITE && io->flags & DISK_FUA && res != -ENOSPC && res != -EDQUOT)
+		if (io->op == DISK_WRITE && io->flags & DISK_FUA && res != -ENOSPC &&
+		    res != -EDQUOT)
 			atomic_store_explicit(&fd->sync_failed, true, memory_order_relaxed);
 		return finish(io, res);
 	}

@@ -44,7 +44,8 @@ prep(struct io_uring_sqe *sqe, struct disk_io *io)
 		break;
 	case FILE_WRITE:
 		if (s.iov)
-			io_uring_prep_writev2(sqe, s.fd, s.iov, (unsigned)s.niov, s.offset, s.flags);
+			io_uring_prep_writev2(sqe, s.fd, s.iov, (unsigned)s.niov, s.offset,
+			    s.flags);
 		else {
 			io_uring_prep_write(sqe, s.fd, s.buf, s.len, s.offset);
 			sqe->rw_flags = s.flags;

@@ -16,8 +16,8 @@ struct null_conf {
 };
 
 static const struct conf_key null_keys[] = {
-	{ .name = "size", .type = CONF_SIZE, .offset = offsetof(struct null_conf, size), .min = 4096,
-	    .max = 1ull << 60, .fallback = "1T", .help = "bytes it seems to hold" },
+	{ .name = "size", .type = CONF_SIZE, .offset = offsetof(struct null_conf, size),
+	    .min = 4096, .max = 1ull << 60, .fallback = "1T", .help = "bytes it seems to hold" },
 	{ .name = NULL },
 };
 

@@ -17,7 +17,7 @@
 
 enum { SIZE = 8 * 1024 * 1024 };
 
-/* The ways of a request: page cache and ring, threads instead of the ring, O_DIRECT, O_DSYNC, tmpfs. */
+/* The ways of a request: page cache and ring, threads for the ring, O_DIRECT, O_DSYNC, tmpfs. */
 static const struct way {
 	const char *name;
 	bool threads, direct, write_through, tmpfs;

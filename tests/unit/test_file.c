@@ -94,7 +94,8 @@ capabilities_say_what_happens(void **state)
 			continue;
 		assert_true(drig_open("file", &conf, 4096, false));
 		fd = drig.disk->priv;
-		assert_int_equal(!!(drig.disk->caps & DISK_CAP_WRITE_CACHE), !ways[i].write_through);
+		assert_int_equal(!!(drig.disk->caps & DISK_CAP_WRITE_CACHE),
+		    !ways[i].write_through);
 		assert_int_equal(!!(fcntl(fd->fd, F_GETFL) & O_DSYNC), ways[i].write_through);
 		assert_int_equal(!!(fcntl(fd->fd, F_GETFL) & O_DIRECT), ways[i].direct);
 		assert_int_equal(!!(drig.disk->caps & DISK_CAP_INLINE), ways[i].tmpfs);
@@ -230,7 +231,7 @@ a_failed_fua_write_spoils_later_flushes(void **state)
 			skip();
 		assert_true(drig_open("file", &conf, 4096, false));
 		seam_op = DISK_WRITE;
-		/* No space is the write's own failure; the administrator frees some, and all is well. */
+		/* No space is the write's own failure; once there is some, all is well. */
 		seam_fail = i ? -ENOSPC : -EIO;
 		atomic_store(&seam_calls, 0);
 		file_seam = fail_once;
@@ -383,7 +384,8 @@ no_space_is_told(void **state)
 		skip();
 	}
 	snprintf(path, sizeof(path), "%s/disk", mnt);
-	conf = (struct file_conf){ .path = path, .size = SIZE, .create = true, .write_cache = true };
+	conf = (struct file_conf){ .path = path, .size = SIZE, .create = true,
+		.write_cache = true };
 	assert_true(drig_open("file", &conf, 4096, false));
 	drig_fill(buf, 0, 1 << 20, 1);
 	assert_int_equal(drig_write(0, buf, 1 << 20), 0);

@@ -22,7 +22,7 @@ ms_since(uint64_t began)
 	return (now_ns() - began) / 1000000;
 }
 
-/* fd, which keeps the disk from opening, is let go a little later, as by a process that was killed. */
+/* What keeps the disk from opening is let go a little later, as by a killed process. */
 static void
 opens_when_let_go(int fd)
 {

@@ -1,4 +1,4 @@
-/* Many requests at once to a file: more than the ring has entries, on two reactors, by ring and by threads. */
+/* Many requests at once to a file: more than the ring has entries, on two reactors, every way. */
 #include "disk_rig.h"
 
 #include <stdatomic.h>
@@ -73,8 +73,8 @@ submit_all(void *arg)
 		t->iov = (struct iovec){ t->buf, BLOCK };
 		t->req.flow = flows[r];
 		t->req.done = treq_done;
-		t->req.io = (struct disk_io){ .op = (uint8_t)op, .len = BLOCK, .iov = &t->iov, .niov = 1,
-			.offset = (uint64_t)t->block * BLOCK };
+		t->req.io = (struct disk_io){ .op = (uint8_t)op, .len = BLOCK, .iov = &t->iov,
+			.niov = 1, .offset = (uint64_t)t->block * BLOCK };
 		if (bridge_submit(&t->req) == BRIDGE_DONE)
 			finish(t);
 	}
