@@ -73,6 +73,27 @@ conn_last(struct iscsi_conn *conn, const char *why)
 		reactor_defer(conn->home->reactor, &conn->flush);
 }
 
+void
+conn_ask_logout(struct iscsi_conn *conn)
+{
+	struct pdu_out *out;
+
+	if (conn->state != CONN_FULL) {
+		conn_drop(conn, "ended by the target");
+		return;
+	}
+	out = out_get(conn, ISCSI_ASYNC);
+	if (!out) {
+		conn_drop(conn, "out of memory");
+		return;
+	}
+	out->async.itt = put32(ISCSI_NO_TAG);
+	out->async.event = ISCSI_ASYNC_LOGOUT;
+	out->async.param3 = put16(GRACE_NS / SEC);
+	conn_queue(conn, out, STAT_SN_NEXT);
+	conn->deadline_ns = reactor_now(conn->home->reactor) + GRACE_NS;
+}
+
 static void
 conn_free(struct iscsi_conn *conn)
 {

@@ -64,6 +64,13 @@ out_put(struct iscsi_conn *conn, struct pdu_out *out)
 	obj_put(&conn->home->outs, out);
 }
 
+/* What it counts for in tx_queued: small PDUs cost more memory than bytes on the wire. */
+static uint32_t
+out_cost(const struct pdu_out *out)
+{
+	return out->wire_len + (out->cmd ? 0 : (uint32_t)sizeof(*out));
+}
+
 /* The slices of its data; returns how many. */
 static int
 out_slices(const struct pdu_out *out, struct iovec *iov)
@@ -146,7 +153,7 @@ conn_queue(struct iscsi_conn *conn, struct pdu_out *out, enum stat_sn how)
 	out->next = NULL;
 	*conn->out_last = out;
 	conn->out_last = &out->next;
-	conn->tx_queued += out->wire_len;
+	conn->tx_queued += out_cost(out);
 	if (!conn->in_turn)
 		reactor_defer(conn->home->reactor, &conn->flush);
 }
@@ -159,7 +166,7 @@ out_pop(struct iscsi_conn *conn)
 	conn->out = out->next;
 	if (!conn->out)
 		conn->out_last = &conn->out;
-	conn->tx_queued -= out->wire_len;
+	conn->tx_queued -= out_cost(out);
 	return out;
 }
 

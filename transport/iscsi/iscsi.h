@@ -178,7 +178,7 @@ struct iscsi_conn {
 
 	struct pdu_out *out, **out_last;
 	uint32_t out_sent;		/* bytes of the first one that have left */
-	uint32_t tx_queued;		/* bytes in line, */
+	uint32_t tx_queued;		/* bytes in line, with what their PDUs take of memory, */
 	uint32_t tx_promised;		/* and bytes that running reads will add */
 	uint32_t stat_sn;
 	uint32_t cmd_sn;		/* of the login requests */

@@ -1,4 +1,4 @@
-/* NOP, Text, Logout, Reject and Async Message (RFC 7143 11.9 to 11.11, 11.14, 11.15, 11.17 to 11.19). */
+/* NOP, Text, Logout and Reject (RFC 7143 11.10, 11.11, 11.14, 11.15, 11.17 to 11.19). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +94,8 @@ misc_text(struct iscsi_conn *conn, const struct iscsi_text_req *h, const uint8_t
 {
 	struct iscsi_sess *sess = conn->sess;
 	uint32_t size = MIN(sess->max_xmit_dsl, (uint32_t)ISCSI_TEXT_MAX), n = 0;
+	/* A copy: other reactors compare the session's own with those of new logins. */
+	struct iscsi_params params = sess->params;
 	struct iscsi_text_rsp answer = { 0 };
 	uint8_t *text = malloc(size);
 	struct pdu_out *out;
@@ -102,15 +104,15 @@ misc_text(struct iscsi_conn *conn, const struct iscsi_text_req *h, const uint8_t
 	if (!sess->exchange)
 		sess->exchange = exchange_new();
 	if (text && sess->exchange)
-		rc = exchange_step(sess->exchange, &sess->params, &conn->peer, h, data, len, &answer,
-		    text, size, &n);
+		rc = exchange_step(sess->exchange, &params, &conn->peer, h, data, len, &answer, text,
+		    size, &n);
 	if (rc < 0) {
 		free(text);
 		misc_reject(conn, (const void *)h,
 		    rc == -ENOMEM ? ISCSI_REJECT_RESOURCES : ISCSI_REJECT_PROTOCOL);
 		return;
 	}
-	sess->max_xmit_dsl = sess->params.max_xmit_dsl;
+	sess->max_xmit_dsl = sess->params.max_xmit_dsl = params.max_xmit_dsl;
 	out = out_with(conn, ISCSI_TEXT_RSP, NULL, 0);
 	if (!out) {
 		free(text);
@@ -157,23 +159,4 @@ misc_logout(struct iscsi_conn *conn, const struct iscsi_logout_req *h)
 	conn_last(conn, "logout");
 	/* 11.14: nothing that is still running is answered any more. */
 	sess_end(sess);
-}
-
-void
-conn_ask_logout(struct iscsi_conn *conn)
-{
-	struct pdu_out *out;
-
-	if (conn->state != CONN_FULL) {
-		conn_drop(conn, "ended by the target");
-		return;
-	}
-	out = out_with(conn, ISCSI_ASYNC, NULL, 0);
-	if (!out)
-		return;
-	out->async.itt = put32(ISCSI_NO_TAG);
-	out->async.event = ISCSI_ASYNC_LOGOUT;
-	out->async.param3 = put16(GRACE_NS / SEC);
-	conn_queue(conn, out, STAT_SN_NEXT);
-	conn->deadline_ns = reactor_now(conn->home->reactor) + GRACE_NS;
 }
