@@ -216,6 +216,8 @@ fake_done(struct scsi_cmd *cmd)
 		left -= n;
 	}
 	scsi_release(cmd);
+	if (fc->wake)
+		reactor_post(reactor_self(), fc->wake);
 }
 
 static void
@@ -225,6 +227,8 @@ fake_tmf_done(struct scsi_tmf *tmf)
 
 	ft->response = tmf->response;
 	ft->dones++;
+	if (ft->wake)
+		reactor_post(reactor_self(), ft->wake);
 }
 
 static void
@@ -331,6 +335,7 @@ fake_cmd_new(struct nexus *nexus, unsigned lun, const uint8_t *cdb, size_t cdb_l
 	fc->how = DATA_POOL;
 	fc->dones = fc->wants = 0;
 	fc->in = fc->out = NULL;
+	fc->wake = NULL;
 	fc->cmd.nexus = nexus;
 	fc->cmd.tag = ++tags;
 	scsi_lun_wire(fc->cmd.lun, lun);
@@ -462,6 +467,7 @@ fake_tmf(struct fake_tmf *ft, struct nexus *nexus, enum tmf_fn fn, unsigned lun,
 {
 	memset(ft, 0xa5, sizeof(*ft));
 	ft->dones = 0;
+	ft->wake = NULL;
 	ft->tmf.nexus = nexus;
 	ft->tmf.fn = (uint8_t)fn;
 	scsi_lun_wire(ft->tmf.lun, lun);

@@ -70,6 +70,7 @@ struct fake_cmd {
 	uint32_t resid, data_in;
 	uint8_t sense[SCSI_SENSE_MAX];
 	uint8_t *in;			/* edtl_in bytes: what came */
+	struct msg *wake;		/* posted to the nexus' reactor when it is done; may be NULL */
 };
 
 struct fake_cmd *fake_cmd_new(struct nexus *, unsigned lun, const uint8_t *cdb, size_t cdb_len);
@@ -91,6 +92,7 @@ struct fake_tmf {
 	struct scsi_tmf tmf;
 	unsigned dones;
 	uint8_t response;
+	struct msg *wake;		/* as of a command */
 };
 /* Begins a function; tag only for those that name a task. */
 void fake_tmf(struct fake_tmf *, struct nexus *, enum tmf_fn, unsigned lun, uint64_t tag);

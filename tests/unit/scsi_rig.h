@@ -88,6 +88,25 @@ send_out(struct nexus *nexus, const uint8_t *cdb, size_t len, uint32_t edtl, uin
 	return fc;
 }
 
+/* COMPARE AND WRITE of n blocks from lba, with these flags in byte 1. */
+#define CAW(lba, n, flags)                                                          \
+	CDB(OP_COMPARE_WRITE, flags, 0, 0, 0, 0, 0, 0, (lba) >> 8, (lba) & 0xff, 0, 0, 0, n)
+
+/* One that compares with `old` and writes `new`; it is begun, and never done yet. */
+static inline struct fake_cmd *
+send_compare(struct nexus *nexus, unsigned lun, uint16_t lba, uint8_t n, uint8_t flags, uint8_t old,
+    uint8_t new, enum fake_data how)
+{
+	struct fake_cmd *fc = fake_cmd_new(nexus, lun, CAW(lba, n, flags));
+	uint32_t half = n * fakes.disk[0].block_size;
+
+	fake_cmd_expect(fc, 2 * half, 0, old);
+	memset(fc->out + half, new, half);
+	fc->how = how;
+	fake_cmd_submit(fc);
+	return fc;
+}
+
 /* A command of which only the status matters. */
 #define DONE(fc, status)                                                            \
 	do {                                                                        \

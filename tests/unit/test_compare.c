@@ -6,29 +6,10 @@
 #include "hba/scsi/lu.h"
 #include "hba/scsi/nexus.h"
 
-/* n blocks from lba, with these flags in byte 1. */
-#define CAW(lba, n, flags)                                                          \
-	CDB(OP_COMPARE_WRITE, flags, 0, 0, 0, 0, 0, 0, (lba) >> 8, (lba) & 0xff, 0, 0, 0, n)
-
-/* One whose first half is `old` and whose second is `new`; it is begun, perhaps not done. */
-static struct fake_cmd *
-caw_begin(struct nexus *nexus, uint16_t lba, uint8_t n, uint8_t flags, uint8_t old, uint8_t new,
-    enum fake_data how)
-{
-	struct fake_cmd *fc = fake_cmd_new(nexus, 0, CAW(lba, n, flags));
-	uint32_t half = n * fakes.disk[0].block_size;
-
-	fake_cmd_expect(fc, 2 * half, 0, old);
-	memset(fc->out + half, new, half);
-	fc->how = how;
-	fake_cmd_submit(fc);
-	return fc;
-}
-
 static struct fake_cmd *
 caw(struct nexus *nexus, uint16_t lba, uint8_t n, uint8_t flags, uint8_t old, uint8_t new)
 {
-	struct fake_cmd *fc = caw_begin(nexus, lba, n, flags, old, new, DATA_POOL);
+	struct fake_cmd *fc = send_compare(nexus, 0, lba, n, flags, old, new, DATA_POOL);
 
 	fake_settle();
 	return fc;
@@ -58,7 +39,7 @@ writes_what_is_the_same(void **state)
 
 		for (unsigned i = 0; i < ARRAY_LEN(sizes) * ARRAY_LEN(hows); i++) {
 			uint8_t n = sizes[i / 2], next = (uint8_t)(now + 1);
-			struct fake_cmd *fc = caw_begin(nexus, 7, n, 0, now, next, hows[i % 2]);
+			struct fake_cmd *fc = send_compare(nexus, 0, 7, n, 0, now, next, hows[i % 2]);
 
 			fake_settle();
 			assert_status(fc, SCSI_GOOD);

@@ -1,0 +1,564 @@
+/* Range locks: who waits for whom, and that no lock outlives its command. */
+#include "scsi_rig.h"
+
+#include <errno.h>
+
+#include "hba/scsi/fence.h"
+#include "hba/scsi/lu.h"
+#include "hba/scsi/nexus.h"
+
+/* Two ways to one disk: a on reactor 0, b by the other target on reactor 1. */
+static struct nexus *a, *b;
+enum { LUN_B = 5 };
+
+static void
+start(void)
+{
+	a = rig_start(1, 2);
+	b = fake_login_quiet(1, "iqn.2026-11.test:b", 1);
+}
+
+static void
+nothing_is_left(void)
+{
+	struct lu *lu = lu_next(NULL);
+
+	fake_settle();
+	assert_true(list_empty(&lu->locks));
+	assert_true(list_empty(&lu->locked));
+	assert_int_equal(fence_orphans(lu), 0);
+	assert_int_equal(fake_disk_held(disk), 0);
+	if (a)
+		assert_int_equal(a->luns[0]->hot, 0);
+	if (b)
+		assert_int_equal(b->luns[LUN_B]->hot, 0);
+}
+
+static void
+stop(void)
+{
+	nothing_is_left();
+	fake_logout(b, NULL);
+	rig_stop(a);
+}
+
+static struct fake_cmd *
+caw_a(uint16_t lba, uint8_t n, uint8_t old, uint8_t new)
+{
+	struct fake_cmd *fc = send_compare(a, 0, lba, n, 0, old, new, DATA_POOL);
+
+	fake_settle();
+	return fc;
+}
+
+static struct fake_cmd *
+caw_b(uint16_t lba, uint8_t n, uint8_t old, uint8_t new)
+{
+	struct fake_cmd *fc = send_compare(b, LUN_B, lba, n, 0, old, new, DATA_POOL);
+
+	fake_settle();
+	return fc;
+}
+
+static void
+hold(bool on)
+{
+	disk->hold[DISK_READ] = disk->hold[DISK_WRITE] = on;
+}
+
+static void
+release(unsigned n)
+{
+	fake_disk_release(disk, n);
+	fake_settle();
+}
+
+/* A lock of blocks 10 to 13 whose read the disk has. */
+static struct fake_cmd *
+locked(void)
+{
+	struct fake_cmd *fc;
+
+	start();
+	disk->hold[DISK_READ] = true;
+	fc = caw_a(10, 4, 0, 0x11);
+	disk->hold[DISK_READ] = false;
+	assert_int_equal(fake_disk_held(disk), 1);
+	return fc;
+}
+
+static void
+what_overlaps_waits(void **state)
+{
+	struct fake_cmd *lock = locked(), *wait[6];
+	static const struct { uint32_t lba; uint16_t blocks; } free_ones[] = {
+		{ 0, 10 }, { 14, 1 }, { 9, 1 }, { 100, 100 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_LEN(free_ones); i++) {
+		DONE(fake_read(b, LUN_B, free_ones[i].lba, free_ones[i].blocks), SCSI_GOOD);
+		DONE(fake_write(a, 0, free_ones[i].lba, free_ones[i].blocks, 0, DATA_BORROWED),
+		    SCSI_GOOD);
+	}
+	DONE(fake_in(b, LUN_B, CDB(OP_SYNC_CACHE_10), 0), SCSI_GOOD);
+	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_GOOD);
+	wait[0] = fake_read(b, LUN_B, 13, 1);
+	wait[1] = fake_read(a, 0, 0, 11);
+	wait[2] = fake_in(b, LUN_B, CDB(OP_VERIFY_10, 0, 0, 0, 0, 12, 0, 0, 9), 0);
+	wait[3] = fake_write(b, LUN_B, 12, 1, 0x22, DATA_BORROWED);
+	wait[4] = send_out(a, CDB(OP_WRITE_SAME_10, 0, 0, 0, 0, 13, 0, 0, 3), 512, 0x33, DATA_POOL);
+	wait[5] = caw_b(13, 2, 0x33, 0x44);
+	for (unsigned i = 0; i < ARRAY_LEN(wait); i++)
+		assert_int_equal(wait[i]->dones, 0);
+	release(1);
+	DONE(lock, SCSI_GOOD);
+	/* What was read before the lock's write would be 0. */
+	assert_true(all_bytes(wait[0]->in, 512, 0x11));
+	assert_true(all_bytes(wait[1]->in + 10 * 512, 512, 0x11));
+	for (unsigned i = 0; i < ARRAY_LEN(wait); i++)
+		DONE(wait[i], SCSI_GOOD);
+	assert_true(all_bytes(disk->mem + 10 * 512, 1024, 0x11));
+	assert_true(all_bytes(disk->mem + 12 * 512, 512, 0x22));
+	assert_true(all_bytes(disk->mem + 13 * 512, 1024, 0x44));
+	assert_true(all_bytes(disk->mem + 15 * 512, 512, 0x33));
+	stop();
+}
+
+static void
+the_lock_waits_for_what_the_disk_has(void **state)
+{
+	static const bool writes[] = { false, true };
+
+	for (unsigned i = 0; i < ARRAY_LEN(writes); i++) {
+		struct fake_cmd *before[2], *lock;
+		unsigned reads;
+
+		start();
+		hold(true);
+		before[0] = writes[i] ? fake_write(b, LUN_B, 8, 3, 0x77, DATA_POOL) :
+		    fake_read(b, LUN_B, 8, 3);
+		before[1] = writes[i] ? fake_write(a, 0, 13, 1, 0x77, DATA_POOL) :
+		    fake_read(a, 0, 13, 1);
+		hold(false);
+		reads = disk->ops[DISK_READ];
+		lock = caw_a(10, 4, 0, 0x11);
+		assert_int_equal(disk->ops[DISK_READ], reads);
+		release(1);
+		assert_int_equal(disk->ops[DISK_READ], reads);
+		assert_int_equal(lock->dones, 0);
+		release(1);
+		assert_int_equal(disk->ops[DISK_READ], reads + 1);
+		if (writes[i])
+			assert_sense(lock, KEY_MISCOMPARE, 0x1d, 0x00);
+		else
+			assert_status(lock, SCSI_GOOD);
+		fake_cmd_free(lock);
+		for (unsigned j = 0; j < 2; j++) {
+			if (!writes[i])
+				assert_true(all_bytes(before[j]->in, 512, 0));
+			DONE(before[j], SCSI_GOOD);
+		}
+		stop();
+	}
+}
+
+/* Also at the bridge a command is on its way to the disk. */
+static void
+the_lock_waits_for_what_waits_at_the_bridge(void **state)
+{
+	struct fake_cmd *other, *waits, *lock;
+
+	fake_world_init(1);
+	fakes.adapter.lun_depth = 1;
+	disk->hold[DISK_WRITE] = true;
+	assert_int_equal(fake_world_start(2), 0);
+	a = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	b = fake_login_quiet(1, "iqn.2026-11.test:b", 1);
+	other = fake_write(b, LUN_B, 100, 1, 1, DATA_POOL);
+	waits = fake_write(b, LUN_B, 10, 1, 1, DATA_POOL);
+	lock = caw_a(10, 1, 1, 2);
+	release(1);
+	assert_int_equal(disk->ops[DISK_READ], 0);
+	release(1);
+	DONE(other, SCSI_GOOD);
+	DONE(waits, SCSI_GOOD);
+	release(1);
+	DONE(lock, SCSI_GOOD);
+	disk->hold[DISK_WRITE] = false;
+	stop();
+}
+
+static void
+ranges_apart_go_together(void **state)
+{
+	struct fake_cmd *fc[2];
+
+	start();
+	disk->hold[DISK_READ] = true;
+	fc[0] = caw_a(10, 4, 0, 1);
+	fc[1] = caw_b(14, 4, 0, 2);
+	assert_int_equal(fake_disk_held(disk), 2);
+	disk->hold[DISK_READ] = false;
+	release(2);
+	DONE(fc[0], SCSI_GOOD);
+	DONE(fc[1], SCSI_GOOD);
+	stop();
+}
+
+static void
+each_has_its_turn(void **state)
+{
+	struct fake_cmd *lock[6], *read[6];
+
+	start();
+	disk->hold[DISK_READ] = true;
+	/* Each depends on the one before, and between two of them somebody reads. */
+	for (uint8_t i = 0; i < 6; i++) {
+		lock[i] = i % 2 ? caw_b(10, 1, i, i + 1) : caw_a(10, 1, i, i + 1);
+		read[i] = i % 2 ? fake_read(a, 0, 10, 1) : fake_read(b, LUN_B, 10, 1);
+	}
+	assert_int_equal(fake_disk_held(disk), 1);
+	for (uint8_t i = 0; i < 6; i++) {
+		release(1);
+		assert_status(lock[i], SCSI_GOOD);
+		assert_int_equal(read[i]->dones, 0);
+		release(1);
+		assert_true(all_bytes(read[i]->in, 512, i + 1));
+		DONE(lock[i], SCSI_GOOD);
+		DONE(read[i], SCSI_GOOD);
+	}
+	disk->hold[DISK_READ] = false;
+	stop();
+}
+
+static void
+who_logs_in_meets_the_lock(void **state)
+{
+	struct fake_cmd *lock = locked(), *fc;
+	struct nexus *late = fake_login_quiet(0, "iqn.2026-11.test:late", 1);
+
+	fc = fake_write(late, 0, 10, 1, 0x22, DATA_BORROWED);
+	assert_int_equal(fc->dones, 0);
+	release(1);
+	DONE(lock, SCSI_GOOD);
+	DONE(fc, SCSI_GOOD);
+	assert_true(all_bytes(disk->mem + 10 * 512, 512, 0x22));
+	assert_int_equal(late->luns[0]->hot, 0);
+	fake_logout(late, NULL);
+	stop();
+}
+
+static void
+the_lock_waits_for_an_orphan(void **state)
+{
+	struct fake_cmd *orphan, *lock;
+	struct fake_tmf ft;
+
+	start();
+	disk->hold[DISK_WRITE] = true;
+	orphan = fake_write(b, LUN_B, 10, 1, 0x55, DATA_POOL);
+	lock = caw_a(10, 1, 0x55, 0x66);
+	/* It becomes one while the lock waits for it already. */
+	fake_tmf(&ft, b, TMF_ABORT_TASK, LUN_B, orphan->cmd.tag);
+	disk->hold[DISK_WRITE] = false;
+	fake_settle();
+	assert_int_equal(disk->ops[DISK_READ], 0);
+	assert_int_equal(lock->dones, 0);
+	release(1);
+	SILENT(orphan);
+	assert_int_equal(ft.response, TMF_COMPLETE);
+	DONE(lock, SCSI_GOOD);
+	stop();
+}
+
+/* The first piece of a WRITE SAME is in the disk; the lock gets in before the second. */
+static void
+a_command_of_many_steps_lets_a_lock_in(void **state)
+{
+	struct fake_cmd *same, *lock;
+
+	start();
+	hold(true);
+	same = send_out(a, CDB(OP_WRITE_SAME_10, 0, 0, 0, 0, 0, 0, 6, 0), 512, 0x78, DATA_POOL);
+	lock = caw_b(600, 1, 0, 1);
+	assert_int_equal(fake_disk_held(disk), 2);
+	release(1);		/* the piece; the next one parks */
+	assert_int_equal(disk->ops[DISK_WRITE], 1);
+	assert_int_equal(same->dones, 0);
+	hold(false);
+	release(2);
+	DONE(lock, SCSI_GOOD);
+	DONE(same, SCSI_GOOD);
+	assert_true(all_bytes(disk->mem, 1536 * 512, 0x78));
+	stop();
+}
+
+/* -- aborts -- */
+
+enum how { BY_ABORT, BY_RESET, BY_LOGOUT, HOWS };
+
+/* Ends a's commands; *tmf is answered unless by logout, which counts *gone. */
+static void
+end_a(enum how how, const struct fake_cmd *fc, struct fake_tmf *tmf, unsigned *gone)
+{
+	switch (how) {
+	case BY_ABORT:
+		fake_tmf(tmf, a, TMF_ABORT_TASK, 0, fc->cmd.tag);
+		break;
+	case BY_RESET:
+		fake_tmf(tmf, a, TMF_LUN_RESET, 0, 0);
+		break;
+	case BY_LOGOUT:
+		fake_logout(a, gone);
+		a = NULL;
+		break;
+	case HOWS:
+		break;
+	}
+	fake_settle();
+}
+
+static void
+stop_after(enum how how)
+{
+	nothing_is_left();
+	if (how != BY_LOGOUT)
+		fake_logout(a, NULL);
+	fake_logout(b, NULL);
+	fake_world_stop();
+}
+
+/* b's attention after a reset of the unit by a is told. */
+static void
+told(enum how how)
+{
+	if (how != BY_RESET)
+		return;
+	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_CHECK_CONDITION);
+	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_GOOD);
+}
+
+static void
+aborted_in_its_read(void **state)
+{
+	for (enum how how = 0; how < HOWS; how++) {
+		struct fake_cmd *lock = locked(), *waits, *fc;
+		unsigned gone = 0;
+		struct fake_tmf ft;
+
+		waits = how == BY_RESET ? NULL : fake_write(b, LUN_B, 11, 1, 0x22, DATA_BORROWED);
+		end_a(how, lock, &ft, &gone);
+		/* It writes no more, so others need not wait for the disk. */
+		if (waits)
+			DONE(waits, SCSI_GOOD);
+		told(how);
+		fc = fake_write(b, LUN_B, 12, 1, 0x33, DATA_BORROWED);
+		DONE(fc, SCSI_GOOD);
+		assert_int_equal(how == BY_LOGOUT ? gone : ft.dones, 0);
+		release(1);
+		SILENT(lock);
+		assert_int_equal(how == BY_LOGOUT ? gone : ft.dones, 1);
+		assert_true(all_bytes(disk->mem + 10 * 512, 512, 0));
+		assert_true(all_bytes(disk->mem + 12 * 512, 512, 0x33));
+		stop_after(how);
+	}
+}
+
+static void
+aborted_in_its_write(void **state)
+{
+	for (enum how how = 0; how < HOWS; how++) {
+		struct fake_cmd *lock, *waits, *caw;
+		unsigned gone = 0;
+		struct fake_tmf ft;
+
+		start();
+		disk->hold[DISK_WRITE] = true;
+		lock = caw_a(10, 4, 0, 0x11);
+		disk->hold[DISK_WRITE] = false;
+		assert_int_equal(fake_disk_held(disk), 1);
+		waits = how == BY_RESET ? NULL : fake_write(b, LUN_B, 11, 1, 0x22, DATA_BORROWED);
+		end_a(how, lock, &ft, &gone);
+		assert_int_equal(fence_orphans(lu_next(NULL)), 1);
+		assert_true(list_empty(&lu_next(NULL)->locks));
+		told(how);
+		if (!waits)
+			waits = fake_write(b, LUN_B, 11, 1, 0x22, DATA_BORROWED);
+		caw = caw_b(11, 1, 0x22, 0x33);
+		assert_int_equal(waits->dones + caw->dones, 0);
+		release(1);
+		SILENT(lock);
+		DONE(waits, SCSI_GOOD);
+		DONE(caw, SCSI_GOOD);
+		assert_true(all_bytes(disk->mem + 10 * 512, 512, 0x11));
+		assert_true(all_bytes(disk->mem + 11 * 512, 512, 0x33));
+		stop_after(how);
+	}
+}
+
+static void
+aborted_while_others_are_before_it(void **state)
+{
+	for (enum how how = 0; how < HOWS; how++) {
+		struct fake_cmd *before, *lock, *behind;
+		unsigned gone = 0;
+		struct fake_tmf ft;
+
+		if (how == BY_RESET)	/* it would end what it waits for as well */
+			continue;
+		start();
+		hold(true);
+		before = fake_read(b, LUN_B, 10, 1);
+		lock = caw_a(10, 4, 0, 0x11);
+		hold(false);
+		behind = fake_write(b, LUN_B, 12, 1, 0x22, DATA_BORROWED);
+		assert_int_equal(behind->dones, 0);
+		end_a(how, lock, &ft, &gone);
+		assert_int_equal(how == BY_LOGOUT ? gone : ft.dones, 1);
+		SILENT(lock);
+		DONE(behind, SCSI_GOOD);
+		assert_int_equal(before->dones, 0);
+		release(1);
+		DONE(before, SCSI_GOOD);
+		stop_after(how);
+	}
+}
+
+static void
+aborted_behind_another_lock(void **state)
+{
+	for (enum how how = 0; how < HOWS; how++) {
+		struct fake_cmd *first, *lock, *behind;
+		unsigned gone = 0;
+		struct fake_tmf ft;
+
+		if (how == BY_RESET)
+			continue;
+		start();
+		hold(true);
+		first = caw_b(10, 1, 0, 1);
+		lock = caw_a(10, 4, 0, 0x11);
+		behind = fake_write(b, LUN_B, 12, 1, 0x22, DATA_POOL);
+		assert_int_equal(fake_disk_held(disk), 1);
+		hold(false);
+		end_a(how, lock, &ft, &gone);
+		assert_int_equal(how == BY_LOGOUT ? gone : ft.dones, 1);
+		SILENT(lock);
+		DONE(behind, SCSI_GOOD);
+		release(1);
+		DONE(first, SCSI_GOOD);
+		stop_after(how);
+	}
+}
+
+/* What a lock waits for is aborted: in the disk, and parked behind another lock. */
+static void
+what_was_before_is_aborted(void **state)
+{
+	struct fake_cmd *lock = locked(), *parked, *second, *read, *third;
+	struct fake_tmf ft;
+
+	parked = fake_write(b, LUN_B, 13, 2, 0x22, DATA_POOL);
+	/* It waits for the parked one only. */
+	second = caw_a(14, 1, 0, 1);
+	assert_int_equal(second->dones, 0);
+	fake_tmf(&ft, b, TMF_ABORT_TASK, LUN_B, parked->cmd.tag);
+	fake_settle();
+	assert_int_equal(ft.dones, 1);
+	SILENT(parked);
+	DONE(second, SCSI_GOOD);
+
+	disk->hold[DISK_READ] = true;
+	read = fake_read(b, LUN_B, 20, 1);
+	disk->hold[DISK_READ] = false;
+	third = caw_a(20, 1, 0, 1);
+	assert_int_equal(third->dones, 0);
+	fake_tmf(&ft, b, TMF_ABORT_TASK, LUN_B, read->cmd.tag);
+	fake_settle();
+	DONE(third, SCSI_GOOD);
+	release(2);
+	SILENT(read);
+	DONE(lock, SCSI_GOOD);
+	stop();
+}
+
+static void
+a_reset_ends_them_all(void **state)
+{
+	struct fake_cmd *lock = locked(), *fc[4];
+	struct fake_tmf ft;
+
+	fc[0] = caw_b(10, 1, 0, 2);
+	fc[1] = fake_read(b, LUN_B, 10, 1);
+	fc[2] = caw_a(10, 1, 0, 3);
+	fc[3] = fake_write(a, 0, 10, 1, 4, DATA_BORROWED);
+	fake_tmf(&ft, b, TMF_LUN_RESET, LUN_B, 0);
+	fake_settle();
+	for (unsigned i = 0; i < ARRAY_LEN(fc); i++)
+		SILENT(fc[i]);
+	assert_int_equal(ft.dones, 0);
+	release(1);
+	SILENT(lock);
+	assert_int_equal(ft.response, TMF_COMPLETE);
+	assert_true(all_bytes(disk->mem, 1 << 20, 0));
+	DONE(fake_in(a, 0, CDB(OP_TEST_UNIT_READY), 0), SCSI_CHECK_CONDITION);
+	stop();
+}
+
+/* No place at the bridge, and a disk that fails: the lock goes with the command. */
+static void
+a_refused_step_gives_the_lock_back(void **state)
+{
+	struct fake_cmd *other[2], *lock, *waits;
+
+	fake_world_init(1);
+	fakes.adapter.lun_depth = 1;
+	fakes.adapter.max_waiters = 1;
+	disk->hold[DISK_READ] = true;
+	assert_int_equal(fake_world_start(2), 0);
+	a = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	b = fake_login_quiet(1, "iqn.2026-11.test:b", 1);
+	other[0] = fake_read(a, 0, 100, 1);
+	other[1] = fake_read(a, 0, 200, 1);
+	lock = caw_a(10, 1, 0, 1);
+	DONE(lock, SCSI_TASK_SET_FULL);
+	assert_true(list_empty(&lu_next(NULL)->locks));
+	disk->hold[DISK_READ] = false;
+	release(2);
+	DONE(other[0], SCSI_GOOD);
+	DONE(other[1], SCSI_GOOD);
+	stop();
+
+	lock = locked();
+	waits = fake_write(b, LUN_B, 10, 1, 9, DATA_BORROWED);
+	disk->error[DISK_READ] = -EIO;
+	release(1);
+	assert_sense(lock, KEY_MEDIUM_ERROR, 0x11, 0x00);
+	fake_cmd_free(lock);
+	DONE(waits, SCSI_GOOD);
+	stop();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_overlaps_waits),
+		cmocka_unit_test(the_lock_waits_for_what_the_disk_has),
+		cmocka_unit_test(the_lock_waits_for_what_waits_at_the_bridge),
+		cmocka_unit_test(ranges_apart_go_together),
+		cmocka_unit_test(each_has_its_turn),
+		cmocka_unit_test(who_logs_in_meets_the_lock),
+		cmocka_unit_test(the_lock_waits_for_an_orphan),
+		cmocka_unit_test(a_command_of_many_steps_lets_a_lock_in),
+		cmocka_unit_test(aborted_in_its_read),
+		cmocka_unit_test(aborted_in_its_write),
+		cmocka_unit_test(aborted_while_others_are_before_it),
+		cmocka_unit_test(aborted_behind_another_lock),
+		cmocka_unit_test(what_was_before_is_aborted),
+		cmocka_unit_test(a_reset_ends_them_all),
+		cmocka_unit_test(a_refused_step_gives_the_lock_back),
+	};
+
+	return cmocka_run_group_tests_name("range_lock", tests, NULL, NULL);
+}
