@@ -102,7 +102,7 @@ what_overlaps_waits(void **state)
 	}
 	DONE(fake_in(b, LUN_B, CDB(OP_SYNC_CACHE_10), 0), SCSI_GOOD);
 	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_GOOD);
-	wait[0] = fake_read(b, LUN_B, 13, 1);
+	wait[0] = fake_read(b, LUN_B, 9, 2);
 	wait[1] = fake_read(a, 0, 0, 11);
 	wait[2] = fake_in(b, LUN_B, CDB(OP_VERIFY_10, 0, 0, 0, 0, 12, 0, 0, 9), 0);
 	wait[3] = fake_write(b, LUN_B, 12, 1, 0x22, DATA_BORROWED);
@@ -113,7 +113,7 @@ what_overlaps_waits(void **state)
 	release(1);
 	DONE(lock, SCSI_GOOD);
 	/* What was read before the lock's write would be 0. */
-	assert_true(all_bytes(wait[0]->in, 512, 0x11));
+	assert_true(all_bytes(wait[0]->in + 512, 512, 0x11));
 	assert_true(all_bytes(wait[1]->in + 10 * 512, 512, 0x11));
 	for (unsigned i = 0; i < ARRAY_LEN(wait); i++)
 		DONE(wait[i], SCSI_GOOD);
