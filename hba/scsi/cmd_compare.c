@@ -25,6 +25,11 @@ caw_check(struct scsi_cmd *cmd)
 	cmd->scratch[0] = lu_bytes(cmd->lu, cmd->blocks);
 	cmd->asked = 2 * cmd->scratch[0];
 	assert(cmd->asked <= BUF_XFER_MAX);
+	/* 256 blocks do not fit the field: who meant them must not be told that they were written. */
+	if (!cmd->asked && cmd->edtl_out) {
+		cmd_fail_field(cmd, 13, -1);
+		return false;
+	}
 	/* Where the two halves meet must not be in doubt. */
 	if (cmd->asked && cmd->edtl_out != cmd->asked) {
 		cmd_fail(cmd, COND_INVALID_IU);

@@ -232,16 +232,16 @@ tmf_at_once(struct scsi_tmf *tmf, const struct nexus_lun *nlun, enum tmf_respons
 	return true;
 }
 
-/* The attentions a function establishes (SAM-5 6.3, 7). */
+/* The attentions a function establishes (SAM-5 6.3, 7): a reset on every nexus, the one that asked included. */
 static void
 tmf_attention(const struct scsi_tmf *tmf)
 {
 	struct nexus *nexus = tmf->nexus;
 
 	if (tmf->fn == TMF_LUN_RESET)
-		lu_attention(tmf->lu, UA_LU_RESET, nexus);
+		lu_attention(tmf->lu, UA_LU_RESET, NULL);
 	for (uint32_t i = 0; tmf->fn == TMF_TARGET_RESET && i < nexus->target->nluns; i++)
-		lu_attention(nexus->target->luns[i].lu, UA_LU_RESET, nexus);
+		lu_attention(nexus->target->luns[i].lu, UA_LU_RESET, NULL);
 	for (uint32_t i = 0; tmf->fn == TMF_I_T_NEXUS_RESET && i < nexus->nluns; i++)
 		if (nexus->luns[i])
 			ua_raise(nexus->luns[i], UA_NEXUS_LOSS);

@@ -328,12 +328,14 @@ stop_after(enum how how)
 	fake_world_stop();
 }
 
-/* b's attention after a reset of the unit by a is told. */
+/* The attention after a reset of the unit by a is told, to both. */
 static void
 told(enum how how)
 {
 	if (how != BY_RESET)
 		return;
+	DONE(fake_in(a, 0, CDB(OP_TEST_UNIT_READY), 0), SCSI_CHECK_CONDITION);
+	DONE(fake_in(a, 0, CDB(OP_TEST_UNIT_READY), 0), SCSI_GOOD);
 	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_CHECK_CONDITION);
 	DONE(fake_in(b, LUN_B, CDB(OP_TEST_UNIT_READY), 0), SCSI_GOOD);
 }

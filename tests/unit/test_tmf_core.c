@@ -212,6 +212,12 @@ end_all(enum tmf_fn fn, uint8_t asc, uint8_t ascq)
 	fake_settle();
 	SILENT(theirs);
 	assert_answer(ft, TMF_COMPLETE);
+	/* SAM-5 6.3.3: a reset is news for who asked for it too; clearing others' commands is not. */
+	if (fn != TMF_CLEAR_TASK_SET) {
+		fc = ready(a);
+		assert_sense(fc, KEY_UNIT_ATTENTION, asc, ascq);
+		fake_cmd_free(fc);
+	}
 	DONE(ready(a), SCSI_GOOD);
 	fc = ready(b);
 	assert_sense(fc, KEY_UNIT_ATTENTION, asc, ascq);
