@@ -503,7 +503,7 @@ a_reset_ends_them_all(void **state)
 	SILENT(lock);
 	assert_int_equal(ft.response, TMF_COMPLETE);
 	assert_true(all_bytes(disk->mem, 1 << 20, 0));
-	DONE(fake_in(a, 0, CDB(OP_TEST_UNIT_READY), 0), SCSI_CHECK_CONDITION);
+	told(BY_RESET);
 	stop();
 }
 
