@@ -2,6 +2,7 @@
 """Rules of the source that a compiler does not know: who includes whom, sizes, first comments, no leftovers."""
 import os
 import re
+import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -215,10 +216,20 @@ def life_names():
             yield '%s:%d: %s is not in the code' % (path, n, name)
 
 
+def map_is_true():
+    """docs/MAP.md is what `make map` would write."""
+    want = subprocess.run([os.path.join(TOP, 'tests/meta/map')], capture_output=True, text=True, check=True).stdout.splitlines()
+    have = lines('docs/MAP.md')
+    for line in [w for w in want if w not in have] + [h for h in have if h not in want]:
+        yield 'docs/MAP.md: %s' % line
+    if want != have:
+        yield 'docs/MAP.md: run `make map`'
+
+
 CHECKS = [
     dependency_rule, no_name_twice, no_name_of_a_driver_in_the_daemon, no_opcode_in_transports, file_sizes,
     first_comments, leftovers, long_lines, spaces, wire_sizes, wire_numbers, exits, unsafe_calls,
-    unit_tests_name_their_file, top_level, tests_are_executable, life_names,
+    unit_tests_name_their_file, top_level, tests_are_executable, life_names, map_is_true,
 ]
 
 
