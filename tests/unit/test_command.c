@@ -113,6 +113,73 @@ a_gap_holds_what_follows_until_it_is_filled(void **state)
 	assert_int_equal(fakes.fake[0].mem[0], 0xf0);
 }
 
+/* Its unsolicited data comes while the command is held: kept with it. */
+static void
+a_held_write_keeps_its_unsolicited_data(void **state)
+{
+	struct iscsi_scsi_cmd gap = req_tur(&ini), w = req_rw(&ini, SCSI_CMD_W, 4, 32);
+	struct iscsi_data_out d;
+	uint8_t bytes[8192 + 64];
+	size_t n;
+
+	rig_pattern(pattern, 16384, 3);
+	ini_send(&ini, &w, pattern, 4096);
+	d = req_first(&w, 0, 4096, false);
+	ini_send(&ini, &d, pattern + 4096, 4096);
+	d = req_first(&w, 1, 8192, true);
+	n = ini_pack(&ini, &d, pattern + 8192, 8192, bytes);
+	ini_write(&ini, bytes, 1000);
+	ini_quiet(&ini);
+	ini_write(&ini, bytes + 1000, n - 1000);
+	ini_quiet(&ini);
+	ini_send(&ini, &gap, NULL, 0);
+	ini_response(&ini, &rig_in, gap.itt, SCSI_GOOD);
+	ini_response(&ini, &rig_in, w.itt, SCSI_GOOD);
+	assert_memory_equal(fakes.fake[0].mem + 2048, pattern, 16384);
+}
+
+/* More reads than output may be promised, at a disk that stalls: the rest waits, others pass. */
+static void
+reads_that_wait_for_output_make_nobody_deaf(void **state)
+{
+	enum { READS = 40 };
+	struct iscsi_scsi_cmd h, w;
+	struct iscsi_tmf_req tmf;
+	unsigned begun, done;
+
+	hold(true);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned k = 0; k < READS; k++) {
+			h = req_rw(&ini, SCSI_CMD_F | SCSI_CMD_R, 0, 2048);
+			ini_send(&ini, &h, NULL, 0);
+		}
+		w = req_rw(&ini, SCSI_CMD_F | SCSI_CMD_W, 0, 8);
+		ini_send(&ini, &w, pattern, 4096);
+		ini_ping(&ini, &rig_in);
+		begun = fake_disk_held(&fakes.fake[0]);
+		assert_true(begun > 0 && begun < READS);
+		if (round == 1)
+			break;
+		hold(false);
+		fake_disk_release(&fakes.fake[0], begun);
+		for (done = 0; done < READS; done += rig_in.data_in.flags & DATA_IN_S)
+			ini_expect(&ini, &rig_in, ISCSI_DATA_IN);
+		/* In order: the write behind them comes last. */
+		ini_response(&ini, &rig_in, w.itt, SCSI_GOOD);
+		hold(true);
+	}
+	tmf = req_tmf(&ini, ISCSI_ABORT_TASK_SET, put32(ISCSI_NO_TAG), put32(0));
+	ini_send(&ini, &tmf, NULL, 0);
+	ini_ping(&ini, &rig_in);
+	hold(false);
+	fake_disk_release(&fakes.fake[0], begun);
+	ini_expect(&ini, &rig_in, ISCSI_TMF_RSP);
+	assert_int_equal(rig_in.tmf.response, ISCSI_TMF_COMPLETE);
+	h = req_tur(&ini);
+	ini_send(&ini, &h, NULL, 0);
+	ini_response(&ini, &rig_in, h.itt, SCSI_GOOD);
+}
+
 static void
 held_requests_do_not_fill_the_memory(void **state)
 {
@@ -348,6 +415,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(cmd_sn_wraps_and_the_window_never_stalls, up, down),
 		cmocka_unit_test_setup_teardown(outside_the_window_nothing_answers, up, down),
 		cmocka_unit_test_setup_teardown(a_gap_holds_what_follows_until_it_is_filled, up, down),
+		cmocka_unit_test_setup_teardown(a_held_write_keeps_its_unsolicited_data, up, down),
+		cmocka_unit_test_setup_teardown(reads_that_wait_for_output_make_nobody_deaf, up, down),
 		cmocka_unit_test_setup_teardown(held_requests_do_not_fill_the_memory, up, down),
 		cmocka_unit_test_setup_teardown(a_tag_in_use_is_refused, up, down),
 		cmocka_unit_test_setup_teardown(headers_that_make_no_task, up, down),

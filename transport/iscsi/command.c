@@ -157,6 +157,18 @@ command_start(struct iscsi_conn *conn, struct iscsi_cmd *cmd, uint32_t len, cons
 	rx->cmd = NULL;
 }
 
+enum window_verdict
+command_turn(const struct iscsi_conn *conn, const struct iscsi_bhs *bhs)
+{
+	const struct iscsi_scsi_cmd *h = (const void *)bhs;
+	bool immediate = h->opcode & ISCSI_IMMEDIATE;
+	enum window_verdict v = window_check(&conn->sess->window, get32(h->cmd_sn), immediate);
+
+	if (v == WINDOW_NOW && !immediate && h->flags & SCSI_CMD_R && conn_tx_full(conn))
+		return WINDOW_HOLD;
+	return v;
+}
+
 void
 command_rx(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *whole, bool bad)
 {
@@ -167,7 +179,7 @@ command_rx(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *whole,
 	bool immediate = h->opcode & ISCSI_IMMEDIATE;
 	unsigned fault;
 
-	switch (window_check(&sess->window, get32(h->cmd_sn), immediate)) {
+	switch (command_turn(conn, h)) {
 	case WINDOW_IGNORE:
 		counter_add(&ignored, 1);
 		return;
@@ -245,7 +257,8 @@ command_done(struct scsi_cmd *scsi)
 	command_leave(conn, cmd);
 	if (scsi->flags & CMD_SILENT) {
 		command_put(cmd);
-		if (conn->rx.stopped)
+		/* It may have been what kept others from being read or begun. */
+		if (conn->rx.stopped || !list_empty(&conn->sess->held))
 			reactor_defer(conn->home->reactor, &conn->flush);
 		return;
 	}

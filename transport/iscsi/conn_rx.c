@@ -90,6 +90,8 @@ payload_request(struct iscsi_conn *conn, bool bad)
 		conn_drop(conn, "data digest error in a request");
 	else if ((rx->bhs.opcode & ISCSI_OPCODE_MASK) == ISCSI_SCSI_CMD)
 		command_rx(conn, &pdu, heap + rx->ahs_len, false);
+	else if ((rx->bhs.opcode & ISCSI_OPCODE_MASK) == ISCSI_DATA_OUT)
+		data_out_take(conn, &pdu, heap + rx->ahs_len, false);
 	else
 		request_rx(conn, &pdu, heap + rx->ahs_len);
 	free(heap);
@@ -151,6 +153,15 @@ tail_take(struct iscsi_conn *conn, const uint8_t *p, size_t avail)
 
 /* -- PDUs -- */
 
+bool
+rx_must_stop(const struct iscsi_conn *conn)
+{
+	uint32_t held = conn->sess ? conn->sess->held_bytes : 0;
+
+	/* Room for one more PDU is always left: a gap in CmdSN is only filled by reading on. */
+	return conn->tx_queued > conn_tx_cap(conn) || (held > HELD_MAX / 2 && conn_tx_full(conn));
+}
+
 /* The header is here, its payload is not: says where it will go. */
 static void
 pdu_begin(struct iscsi_conn *conn, const struct pdu *pdu)
@@ -166,13 +177,13 @@ pdu_begin(struct iscsi_conn *conn, const struct pdu *pdu)
 	rx->tail_have = 0;
 	rx->cmd = NULL;
 	rx->keep = false;
-	if (conn->state == CONN_FULL && opcode == ISCSI_DATA_OUT) {
+	if (conn->state == CONN_FULL && opcode == ISCSI_DATA_OUT &&
+	    !held_has(conn->sess, get32(pdu->bhs->itt))) {
 		data_out_rx(conn, (const void *)pdu->bhs);
 		return;
 	}
 	if (conn->state == CONN_FULL && opcode == ISCSI_SCSI_CMD &&
-	    window_check(&conn->sess->window, get32(pdu->bhs->cmd_sn),
-	    pdu->bhs->opcode & ISCSI_IMMEDIATE) != WINDOW_HOLD) {
+	    command_turn(conn, pdu->bhs) != WINDOW_HOLD) {
 		command_rx(conn, pdu, NULL, false);
 		return;
 	}
@@ -201,17 +212,7 @@ pdu_whole(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *data)
 	if (conn->state == CONN_FULL && opcode == ISCSI_SCSI_CMD) {
 		command_rx(conn, pdu, pdu->data_len ? data : NULL, bad);
 	} else if (conn->state == CONN_FULL && opcode == ISCSI_DATA_OUT) {
-		struct iscsi_cmd *cmd;
-
-		data_out_rx(conn, (const void *)pdu->bhs);
-		if (!bad)
-			payload_copy(conn, data, pdu->data_len);
-		else
-			misc_reject(conn, pdu->bhs, ISCSI_REJECT_DATA_DIGEST);
-		cmd = conn->rx.cmd;
-		conn->rx.cmd = NULL;
-		if (cmd)
-			data_arrived(cmd, pdu->data_len, pdu->bhs->flags & ISCSI_F, bad);
+		data_out_take(conn, pdu, data, bad);
 	} else if (bad) {
 		conn_drop(conn, "data digest error in a request");
 	} else {
@@ -266,7 +267,7 @@ rx_parse(struct iscsi_conn *conn, const uint8_t *p, size_t n)
 		case RX_HEADER:
 			if (conn->state == CONN_ENTERING)
 				return at;
-			rx->stopped = conn_tx_full(conn);
+			rx->stopped = rx_must_stop(conn);
 			if (!rx->stopped)
 				used = pdu_take(conn, p + at, n - at);
 			if (!used)
@@ -375,8 +376,12 @@ rx_receive(struct iscsi_conn *conn, bool *full)
 static void
 rx_use(struct iscsi_conn *conn, size_t n)
 {
-	size_t used = rx_parse(conn, conn->home->rx, n);
+	size_t used;
 
+	/* The payload that went straight to its place may have filled a gap. */
+	if (conn->rx.state == RX_HEADER && conn->sess && !list_empty(&conn->sess->held))
+		held_run(conn);
+	used = rx_parse(conn, conn->home->rx, n);
 	if (conn->state < CONN_LAST)
 		stash_keep(conn, conn->home->rx + used, (uint32_t)(n - used));
 }

@@ -261,17 +261,23 @@ conn_flush(struct iscsi_conn *conn)
 		conn->deadline_ns = reactor_now(conn->home->reactor) + LINGER_NS;
 		shutdown(conn->fd, SHUT_WR);
 	}
-	if (conn->rx.stopped && !conn_tx_full(conn)) {
+	if (conn->rx.stopped ? !rx_must_stop(conn) : held_ready(conn)) {
 		conn->rx.stopped = false;
 		conn_parse_later(conn);
 	}
 	conn_want(conn);
 }
 
+uint32_t
+conn_tx_cap(const struct iscsi_conn *conn)
+{
+	return MIN(conn->home->tx_cap, (uint32_t)(conn->blocked ? TX_CAP_BLOCKED : TX_CAP));
+}
+
 bool
 conn_tx_full(const struct iscsi_conn *conn)
 {
-	uint32_t cap = MIN(conn->home->tx_cap, (uint32_t)(conn->blocked ? TX_CAP_BLOCKED : TX_CAP));
+	uint32_t cap = conn_tx_cap(conn);
 
 	return conn->tx_queued > cap || conn->tx_promised > cap - conn->tx_queued;
 }

@@ -286,3 +286,24 @@ data_arrived(struct iscsi_cmd *cmd, uint32_t len, bool final, bool bad)
 	cmd->moved_ns = reactor_now(cmd->home->reactor);
 	data_step(cmd);
 }
+
+void
+data_out_take(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *data, bool bad)
+{
+	struct iscsi_cmd *cmd;
+
+	if (held_has(conn->sess, get32(pdu->bhs->itt))) {
+		if (bad || held_data_out(conn->sess, pdu, data) < 0)
+			conn_drop(conn, "cannot keep the data of a command ahead of its CmdSN");
+		return;
+	}
+	data_out_rx(conn, (const void *)pdu->bhs);
+	if (bad)
+		misc_reject(conn, pdu->bhs, ISCSI_REJECT_DATA_DIGEST);
+	else
+		data_store(conn, data, pdu->data_len);
+	cmd = conn->rx.cmd;
+	conn->rx.cmd = NULL;
+	if (cmd)
+		data_arrived(cmd, pdu->data_len, pdu->bhs->flags & ISCSI_F, bad);
+}

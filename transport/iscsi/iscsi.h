@@ -32,7 +32,7 @@ struct iscsi_sess;
 enum {
 	RX_BUF = 512 * 1024,		/* one receive, for many commands */
 	RX_AHEAD = 16 * 1024,		/* how much is read behind a payload that has a place of its own */
-	TX_CAP = 16 * 1024 * 1024,	/* output promised and queued, above which no more is read: at most, */
+	TX_CAP = 16 * 1024 * 1024,	/* output promised and queued, above which no read is begun: at most, */
 	TX_CAP_BLOCKED = 4 * 1024 * 1024,	/* when the peer does not take it, */
 	TX_CAP_MIN = 128 * 1024,	/* and however many connections share the memory */
 	IMMEDIATE_MAX = 32,		/* immediate commands at a time (Reject 0x06) */
@@ -124,7 +124,8 @@ void conn_queue(struct iscsi_conn *, struct pdu_out *, enum stat_sn);
 void conn_flush(struct iscsi_conn *);
 /* Drops what is queued; commands whose answer it was are finished. */
 void conn_unqueue(struct iscsi_conn *);
-bool conn_tx_full(const struct iscsi_conn *);
+uint32_t conn_tx_cap(const struct iscsi_conn *);	/* bytes of output it may make us hold */
+bool conn_tx_full(const struct iscsi_conn *);	/* no more reads are begun: they are held */
 
 /* -- input -- */
 
@@ -151,7 +152,7 @@ struct rx {
 	uint8_t *stash;			/* what was received and not parsed: stash_len bytes */
 	uint32_t stash_len;
 	uint8_t small[ISCSI_BHS + 8];	/* stash points here for a cut header */
-	bool stopped;			/* too much output: nothing is read */
+	bool stopped;			/* nothing is read: rx_must_stop */
 };
 
 enum conn_state {
@@ -229,7 +230,8 @@ void conn_tick(struct iscsi_conn *, uint64_t now);
 
 /* conn_rx.c */
 void conn_readable(struct iscsi_conn *);
-void conn_parse_later(struct iscsi_conn *);	/* what is in the stash */
+void conn_parse_later(struct iscsi_conn *);	/* what is in the stash, and what is held */
+bool rx_must_stop(const struct iscsi_conn *);	/* too much is queued or held to take anything more */
 void rx_forget(struct iscsi_conn *, struct iscsi_cmd *);	/* the command ends: its payload goes nowhere */
 void rx_fini(struct iscsi_conn *);
 
@@ -295,6 +297,10 @@ void sess_tick(struct iscsi_sess *, uint64_t now);
 
 /* -- requests that came before their turn: held.c -- */
 int held_add(struct iscsi_sess *, const struct pdu *, const uint8_t *data);
+/* Data-Out of a held command: is it one; keep it with it. */
+bool held_has(struct iscsi_sess *, uint32_t itt);
+int held_data_out(struct iscsi_sess *, const struct pdu *, const uint8_t *data);
+bool held_ready(struct iscsi_conn *);	/* the turn of the first one has come */
 void held_run(struct iscsi_conn *);	/* those whose turn has come */
 /*
  * A TMF reaches commands before its CmdSN that have not had their turn: they
@@ -332,6 +338,12 @@ struct iscsi_cmd {
 };
 
 /* command.c */
+/*
+ * Whether it is taken now: in the window, in turn, and, for a read, when its
+ * output may be promised. What is held keeps those behind it in order, while
+ * immediate requests pass: a disk that stalls does not make the connection deaf.
+ */
+enum window_verdict command_turn(const struct iscsi_conn *, const struct iscsi_bhs *);
 /* whole: the immediate data, all here and borrowed, or NULL; bad: its digest is wrong. */
 void command_rx(struct iscsi_conn *, const struct pdu *, const uint8_t *whole, bool bad);
 struct iscsi_cmd *command_find(struct iscsi_sess *, uint32_t itt);
@@ -341,6 +353,8 @@ void command_orphan_all(struct iscsi_sess *);
 
 /* data_out.c */
 void data_want(struct scsi_cmd *);
+/* A Data-Out that is whole; bad: its digest is wrong. */
+void data_out_take(struct iscsi_conn *, const struct pdu *, const uint8_t *data, bool bad);
 /* Data-Out header: sets rx.cmd, rx.at and rx.keep. */
 void data_out_rx(struct iscsi_conn *, const struct iscsi_data_out *);
 /* Where byte `at` of the command's data goes: *room bytes fit there; NULL: nowhere, throw it away. */

@@ -21,7 +21,7 @@ session_json(const struct iscsi_sess *sess, unsigned reactor, uint64_t now)
 	    "id", (json_int_t)sess->id,
 	    "initiator", sess->params.initiator,
 	    "target", sess->target ? sess->params.target : "(discovery)",
-	    "peer", sess->conn ? sess->conn->peer_text : "(gone)",
+	    "peer", sess->conn->peer_text,
 	    "reactor", (int)reactor,
 	    "commands", (int)(sess->window.busy + sess->immediates),
 	    "digests", digests_text(&sess->params),
@@ -43,8 +43,11 @@ collect(void *arg)
 
 	if (!home->reactor)
 		return;
-	list_for_each(sess, &home->sessions, link)
-		json_array_append_new(c->array, session_json(sess, id, now_ns()));
+	/* One that waits for a disk after its end is nobody's session any more. */
+	list_for_each(sess, &home->sessions, link) {
+		if (sess->conn)
+			json_array_append_new(c->array, session_json(sess, id, now_ns()));
+	}
 }
 
 static json_t *
