@@ -1,7 +1,7 @@
 # What the scripts that run in the guest share: TAP, one daemon, the kernel's initiator.
 iqn=iqn.2026-11.com.example:guest
-sluiced=$SLUICE_BUILD/sluiced
-sluicectl=$SLUICE_BUILD/sluicectl
+sluiced=/run/guest/bin/sluiced
+sluicectl=/run/guest/bin/sluicectl
 work=$(mktemp -d /run/test.XXXXXX)
 log=$work/sluiced.log
 daemon=
@@ -65,7 +65,11 @@ daemon_start() {
 	: > "$work/out"
 	"$@" "$sluiced" -c "$work/sluice.yaml" >> "$work/out" 2>> "$log" &
 	daemon=$!
-	until_true 10 grep -q ready "$work/out" || { tail -n 5 "$log"; return 1; }
+	until_true 10 grep -q ready "$work/out" && return
+	kill -KILL $daemon
+	daemon=
+	tail -n 5 "$log"
+	return 1
 }
 
 daemon_stop() {

@@ -24,7 +24,7 @@ dev=$(disk 0)
 
 load() {
 	fio --name=load --filename="$dev" --size=16M --rw=randrw --bs=16k --iodepth=16 --ioengine=libaio \
-		--direct=1 --rate_iops=70 --verify=crc32c --verify_fatal=1 > "$work/fio" 2>&1 &
+		--direct=1 --rate_iops=70 --allow_file_create=0 --verify=crc32c --verify_fatal=1 > "$work/fio" 2>&1 &
 	fio=$!
 	sleep 2
 }
