@@ -1,4 +1,5 @@
 """Starts sluiced on a configuration of its own, watches it, and proves that it is as it was before."""
+import ctypes
 import json
 import os
 import re
@@ -19,6 +20,8 @@ SLUICED = os.path.join(BUILD, 'sluiced')
 SLUICECTL = os.path.join(BUILD, 'sluicectl')
 ALARMS = ('ERROR: AddressSanitizer', 'runtime error:', 'WARNING: ThreadSanitizer',
           'ERROR: LeakSanitizer', 'Assertion', 'AddressSanitizer:DEADLYSIGNAL')
+_libc = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 # Sanitizers make everything slower; waits that are no demand grow with them.
 SLOW = 4 if re.search(r'asan|tsan', BUILD) else 1
 
@@ -77,6 +80,12 @@ class Daemon:
             return str(self.ports[word])
         return re.sub(r'@(TMP|PORT\d*)@', place, text)
 
+    def _before_exec(self):
+        # A test that is killed takes its daemon with it.
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.preexec:
+            self.preexec()
+
     def write_conf(self):
         text = self.conf if isinstance(self.conf, str) else config.dump(self.conf)
         self.path = os.path.join(self.tmp, 'sluice.yaml')
@@ -93,8 +102,7 @@ class Daemon:
             self.log_from = self.log.tell()
             self.proc = subprocess.Popen(
                 [SLUICED, '-c', self.path, *args], stdout=subprocess.PIPE, stderr=self.log,
-                stdin=subprocess.DEVNULL, preexec_fn=self.preexec, cwd=self.tmp,
-                start_new_session=True)
+                stdin=subprocess.DEVNULL, preexec_fn=self._before_exec, cwd=self.tmp)
             os.set_blocking(self.proc.stdout.fileno(), False)
             out, deadline = b'', time.monotonic() + timeout * SLOW
             while b'ready\n' not in out and self.proc.poll() is None:
