@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "transport/iscsi/pdu.h"
+#include "transport/iscsi/pdu_next.h"
 #include "util.h"
 
 enum { RECEIVE = 256 * 1024, SEGMENT = 256 * 1024, IOVS = 1000, ANSWERS = 2048, TAGS = 65536 };

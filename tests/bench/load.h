@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "transport/iscsi/pdu.h"
+#include "transport/iscsi/pdu_next.h"
 
 enum {
 	LUNS_MAX = 4096,

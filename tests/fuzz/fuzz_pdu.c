@@ -10,7 +10,7 @@
 
 #include "transport/iscsi/digest.h"
 #include "transport/iscsi/gather.h"
-#include "transport/iscsi/pdu.h"
+#include "transport/iscsi/pdu_next.h"
 #include "transport/iscsi/window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -85,5 +85,21 @@ def busy(d):
     s.logout()
 
 
+@tap.test('who takes data slowly but steadily is not taken for dead', 'D21', 'RFC 7143 11.19')
+def slow_reader(d):
+    s = d.login({'MaxRecvDataSegmentLength': '262144'}, target=T, rcvbuf=16384)
+    tasks = [s.start(S.read16(0, 2048), read=1 << 20) for _ in range(3)]
+    # Longer than interval and timeout, though the ping stands behind all of it.
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        more = s.sock.recv(6000)
+        assert more, 'closed while its data is being taken'
+        s.buf += more
+        time.sleep(0.03)
+    s.wait(*tasks)
+    S.alive(s)
+    s.logout()
+
+
 if __name__ == '__main__':
     tap.main(conf)

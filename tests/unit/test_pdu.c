@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "transport/iscsi/digest.h"
-#include "transport/iscsi/pdu.h"
+#include "transport/iscsi/pdu_next.h"
 
 static void
 a_header_is_whole_or_not_at_every_cut(void **state)

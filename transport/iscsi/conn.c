@@ -1,10 +1,12 @@
 /* A connection's life: taken over, moved, timed, ended once. */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -269,6 +271,23 @@ deadline_text(const struct iscsi_conn *conn)
 	return "the last answer was not taken";
 }
 
+/*
+ * A ping stands behind all output before it, which a slow link takes its time
+ * for: while the peer takes some of that it is there, and the wait begins anew.
+ */
+static void
+conn_ping_moved(struct iscsi_conn *conn, uint64_t now)
+{
+	int unacked = 0;
+
+	ioctl(conn->fd, SIOCOUTQ, &unacked);
+	if (unacked < conn->unacked)
+		conn->pinged_ns = now;
+	else if (conn->pinged_ns < conn->moved_ns)
+		conn->pinged_ns = conn->moved_ns;
+	conn->unacked = unacked;
+}
+
 /* RFC 7143 11.19: is a silent initiator still there? While we do not read, its silence says nothing. */
 static void
 conn_ping(struct iscsi_conn *conn, uint64_t now)
@@ -278,6 +297,7 @@ conn_ping(struct iscsi_conn *conn, uint64_t now)
 	if (!sess->nop_interval_ns || conn->rx.stopped || conn->blocked)
 		return;
 	if (conn->pinged_ns) {
+		conn_ping_moved(conn, now);
 		if (now - conn->pinged_ns < sess->nop_timeout_ns)
 			return;
 		counter_add(&stalls, 1);
@@ -287,6 +307,7 @@ conn_ping(struct iscsi_conn *conn, uint64_t now)
 	if (now - conn->heard_ns < sess->nop_interval_ns)
 		return;
 	conn->pinged_ns = now;
+	conn->unacked = 0;
 	misc_ping(conn);
 }
 

@@ -19,7 +19,7 @@
 #include "gather.h"
 #include "login.h"
 #include "params.h"
-#include "pdu.h"
+#include "pdu_next.h"
 #include "window.h"
 
 struct iscsi_cmd;
@@ -194,6 +194,7 @@ struct iscsi_conn {
 
 	uint64_t heard_ns;		/* when something came last */
 	uint64_t pinged_ns;		/* 0: no ping is out */
+	int unacked;			/* bytes the peer's TCP had not taken at the last tick */
 	uint64_t moved_ns;		/* when output was last taken, or began to wait */
 	uint64_t deadline_ns;		/* 0: none; for what is in `why` */
 	uint64_t born_ns;

@@ -5,7 +5,7 @@
 #include "util.h"
 
 #include "digest.h"
-#include "pdu.h"
+#include "pdu_next.h"
 
 enum pdu_verdict
 pdu_next(const uint8_t *p, size_t n, bool header_digest, struct pdu *pdu)
