@@ -64,6 +64,7 @@ enum {					/* cmd->flags */
 	CMD_PARKED = 1 << 4,		/* waits for an orphan write or a lock: hba/scsi/fence.c */
 	CMD_WANT_LOCK = 1 << 5,		/* waits for its blocks to be its own: hba/scsi/range_lock.c */
 	CMD_HAS_LOCK = 1 << 6,		/* they are */
+	CMD_LENT = 1 << 7,		/* answered with memory of the disk, and not yet released */
 };
 
 /*

@@ -37,6 +37,11 @@ void cmd_full(struct scsi_cmd *);
 bool cmd_room(struct scsi_cmd *, uint32_t len);
 /* The same for one more segment of len bytes, at most BUF_SEG_MAX; at the end of cmd->tmp. */
 bool cmd_room_tmp(struct scsi_cmd *, uint32_t len);
+/*
+ * What a disk has lent to the read that is back becomes the command's own.
+ * False: memory is short; exec is called again, and must read again.
+ */
+bool cmd_own_lent(struct scsi_cmd *);
 /* Puts everything back that the command took. */
 void cmd_mem_put(struct scsi_cmd *);
 

@@ -66,6 +66,26 @@ read_start(struct scsi_cmd *cmd)
 	return cmd_io(cmd);
 }
 
+/*
+ * Lent memory is sent as it is, so a write meanwhile may be half in it. Where
+ * blocks are locked (COMPARE AND WRITE), that must not be: from the unit's first
+ * lock on it is copied, while the command is still before or behind each lock,
+ * and the locks wait for what was lent before (range_lock.c).
+ */
+static bool
+read_lent(struct scsi_cmd *cmd)
+{
+	if (unlikely(atomic_load_explicit(&cmd->lu->locks_used, memory_order_relaxed))) {
+		cmd->step = READ_ROOM;
+		return cmd_own_lent(cmd);
+	}
+	cmd->mem = MEM_LENT;
+	cmd->niov = (int8_t)cmd->req.io.niov;
+	cmd->flags |= CMD_LENT;
+	cmd->nlun->lent++;
+	return true;
+}
+
 static void
 read_finish(struct scsi_cmd *cmd)
 {
@@ -73,10 +93,8 @@ read_finish(struct scsi_cmd *cmd)
 		cmd_fail_io(cmd);
 		return;
 	}
-	if (cmd->mem == MEM_NONE) {
-		cmd->mem = MEM_LENT;
-		cmd->niov = (int8_t)cmd->req.io.niov;
-	}
+	if (cmd->mem == MEM_NONE && !read_lent(cmd))
+		return;
 	if (unlikely(cmd->len != cmd->req.io.len))
 		cmd->iov[cmd->niov - 1].iov_len -= cmd->req.io.len - cmd->len;
 	cmd->data_in = cmd->len;

@@ -35,7 +35,7 @@ void fence_run(struct core *);
 void fence_inherit(struct lu *, struct nexus_lun *);
 unsigned fence_orphans(struct lu *);	/* any thread */
 
-/* The command is no longer in the disk, or ends: a lock may have waited for it. Its reactor. */
+/* The command is out of the disk or of its memory, or ends: a lock may have waited for it. Its reactor. */
 static inline void
 fence_left(const struct scsi_cmd *cmd)
 {

@@ -114,6 +114,19 @@ cmd_own_data(struct scsi_cmd *cmd)
 	return 0;
 }
 
+bool
+cmd_own_lent(struct scsi_cmd *cmd)
+{
+	struct iovec lent[BUF_IOV_MAX];
+	const struct disk_io *io = &cmd->req.io;
+
+	memcpy(lent, io->iov, (size_t)io->niov * sizeof(lent[0]));
+	if (!cmd_room(cmd, (uint32_t)io->len))
+		return false;
+	iov_copy(cmd->iov, lent, (uint32_t)io->len);
+	return true;
+}
+
 /* The disk gave the command back, some time after cmd_io. */
 static void
 io_back(struct bridge_req *req)

@@ -3,6 +3,7 @@
 #define SCSI_LU_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct lu {
 	bool write_cache;		/* WRITE needs a flush to be durable */
 	bool fua;			/* the disk does FUA itself */
 	bool read_only;
+	atomic_bool locks_used;		/* a command had a range lock; never false again: see cmd_rw.c */
 	bool thin;			/* UNMAP frees: LBPME */
 	bool thin_zeroes;		/* and reads zeros: LBPRZ */
 	uint8_t naa[LU_NAA_LEN];

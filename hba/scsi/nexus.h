@@ -35,6 +35,7 @@ struct nexus_lun {
 	struct lu *lu;
 	struct nexus *nexus;
 	struct bridge_flow *flow;	/* made by the first command that needs it */
+	uint32_t lent;			/* commands that are CMD_LENT */
 	struct list link;		/* in lu->nluns, under its lock */
 	struct nlun_flush flush;
 };

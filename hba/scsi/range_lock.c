@@ -26,6 +26,8 @@
  * did not find cannot come any more, and a reactor needs to be clear only once.
  * A nexus that logs in later has the bit before its first command.
  *
+ * The same holds for locks_used, and for what a disk lends (nlun->lent).
+ *
  * Why all get their turn: who waits, waits for smaller turns and for what the
  * disk has, and the disk waits for nobody. A command of many steps (WRITE SAME,
  * UNMAP, VERIFY) meets the fence at each of them, so it never waits for a lock
@@ -90,6 +92,7 @@ range_lock(struct scsi_cmd *cmd)
 	list_for_each(nlun, &lu->nluns, link)
 		ask |= 1ull << reactor_id(nlun->nexus->reactor);
 	cmd->todo = ask;
+	atomic_store_explicit(&lu->locks_used, true, memory_order_relaxed);
 	pthread_mutex_unlock(&lu->lock);
 	pthread_mutex_unlock(&all_lock);
 	fence_wake(ask);
@@ -156,6 +159,9 @@ reactor_is_before(const struct reactor *self, const struct scsi_cmd *lock)
 	list_for_each(nlun, &lock->lu->nluns, link) {
 		if (nlun->nexus->reactor != self)
 			continue;
+		/* Blocks that are on their way out, perhaps of this lock. Nothing more is lent now. */
+		if (nlun->lent)
+			return true;
 		list_for_each(cmd, &nlun->nexus->tasks, task)
 			if (cmd_is_before(cmd, lock))
 				return true;

@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "core.h"
+#include "fence.h"
 #include "range_lock.h"
 #include "tmf.h"
 #include "ua.h"
@@ -43,6 +44,11 @@ scsi_release(struct scsi_cmd *cmd)
 {
 	struct nexus *nexus = cmd->nexus;
 
+	if (cmd->flags & CMD_LENT) {
+		cmd->flags &= (uint8_t)~CMD_LENT;
+		cmd->nlun->lent--;
+		fence_left(cmd);
+	}
 	cmd_mem_put(cmd);
 	nexus_put(nexus);
 }

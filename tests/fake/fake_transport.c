@@ -215,7 +215,8 @@ fake_done(struct scsi_cmd *cmd)
 		at += n;
 		left -= n;
 	}
-	scsi_release(cmd);
+	if (!fc->keep)
+		scsi_release(cmd);
 	if (fc->wake)
 		reactor_post(reactor_self(), fc->wake);
 }
@@ -336,6 +337,7 @@ fake_cmd_new(struct nexus *nexus, unsigned lun, const uint8_t *cdb, size_t cdb_l
 	fc->dones = fc->wants = 0;
 	fc->in = fc->out = NULL;
 	fc->wake = NULL;
+	fc->keep = false;
 	fc->cmd.nexus = nexus;
 	fc->cmd.tag = ++tags;
 	scsi_lun_wire(fc->cmd.lun, lun);
@@ -412,6 +414,19 @@ fake_data_fail(struct fake_cmd *fc, uint8_t asc, uint8_t ascq)
 	struct fail_call c = { fc, asc, ascq };
 
 	fake_run(reactor_id(fc->cmd.nexus->reactor), fail_run, &c);
+}
+
+static void
+release_run(void *arg)
+{
+	scsi_release(arg);
+}
+
+void
+fake_release(struct fake_cmd *fc)
+{
+	assert(fc->keep && fc->dones == 1);
+	fake_run(reactor_id(fc->cmd.nexus->reactor), release_run, &fc->cmd);
 }
 
 void

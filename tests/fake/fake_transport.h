@@ -71,6 +71,7 @@ struct fake_cmd {
 	uint8_t sense[SCSI_SENSE_MAX];
 	uint8_t *in;			/* edtl_in bytes: what came */
 	struct msg *wake;		/* posted to the nexus' reactor when it is done; may be NULL */
+	bool keep;			/* released by fake_release only, as by a slow reader */
 };
 
 struct fake_cmd *fake_cmd_new(struct nexus *, unsigned lun, const uint8_t *cdb, size_t cdb_len);
@@ -79,6 +80,7 @@ void fake_cmd_expect(struct fake_cmd *, uint32_t out, uint32_t in, uint8_t patte
 void fake_cmd_submit(struct fake_cmd *);
 void fake_data_come(struct fake_cmd *);
 void fake_data_fail(struct fake_cmd *, uint8_t asc, uint8_t ascq);
+void fake_release(struct fake_cmd *);
 void fake_cmd_free(struct fake_cmd *);	/* after done */
 
 /* new, expect, submit in one. */

@@ -146,7 +146,7 @@ class Counter:
         s, lun = self.session(n)
         goods = 0
         while goods < self.goods:
-            old = S.read(s, 9, 3, lun=lun)[512:1024]
+            old = S.read(s, 10, 1, lun=lun)
             now = struct.unpack('>Q', old[:8])[0]
             t = compare_write(s, 10, old, block(now + 1), lun=lun)
             if t.status == S.GOOD:

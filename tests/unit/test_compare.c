@@ -317,6 +317,34 @@ waits_for_memory_without_a_lock(void **state)
 	buf_budget(256 << 20);
 }
 
+/* After a lock reads of a disk that lends are copied, so they wait for memory too. */
+static void
+reads_that_are_copied_wait_for_memory(void **state)
+{
+	struct nexus *nexus;
+	struct fake_cmd *fc;
+	int n;
+
+	buf_budget(8 << 20);
+	nexus = start_with(DISK_CAP_LENDS | DISK_CAP_INLINE);
+	DONE(caw(nexus, 10, 1, 0, 0, 0x66), SCSI_GOOD);
+	fake_run(0, hog_take, NULL);
+	fc = fake_in(nexus, 0, CDB(OP_READ_10, 0, 0, 0, 0, 10, 0, 0, 2), 700);
+	assert_int_equal(fc->dones, 0);
+	/* What it reads is what is there when it can be copied. */
+	DONE(fake_write(nexus, 0, 10, 1, 0x77, DATA_BORROWED), SCSI_GOOD);
+	n = hog.n;
+	fake_run(0, hog_give, &n);
+	fake_settle();
+	assert_status(fc, SCSI_GOOD);
+	assert_int_equal(fc->data_in, 700);
+	assert_true(all_bytes(fc->in, 512, 0x77));
+	assert_true(all_bytes(fc->in + 512, 188, 0));
+	fake_cmd_free(fc);
+	stop(nexus);
+	buf_budget(256 << 20);
+}
+
 static void
 it_is_announced(void **state)
 {
@@ -352,6 +380,7 @@ main(void)
 		cmocka_unit_test(errors_of_the_disk),
 		cmocka_unit_test(a_disk_that_takes_its_time),
 		cmocka_unit_test(waits_for_memory_without_a_lock),
+		cmocka_unit_test(reads_that_are_copied_wait_for_memory),
 		cmocka_unit_test(it_is_announced),
 	};
 

@@ -293,6 +293,55 @@ a_command_of_many_steps_lets_a_lock_in(void **state)
 	stop();
 }
 
+/* -- disks that lend -- */
+
+static struct fake_cmd *
+read_kept(struct nexus *nexus, unsigned lun)
+{
+	struct fake_cmd *fc = fake_cmd_new(nexus, lun, CDB(OP_READ_10, 0, 0, 0, 0, 10, 0, 0, 2));
+
+	fake_cmd_expect(fc, 0, 1024, 0);
+	fc->keep = true;
+	fake_cmd_submit(fc);
+	fake_settle();
+	assert_status(fc, SCSI_GOOD);
+	return fc;
+}
+
+static void
+what_is_lent_is_sent_before_the_first_lock(void **state)
+{
+	struct fake_cmd *read, *lock, *behind;
+
+	fake_world_init(1);
+	disk->caps = DISK_CAP_LENDS | DISK_CAP_INLINE;
+	assert_int_equal(fake_world_start(2), 0);
+	a = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	b = fake_login_quiet(1, "iqn.2026-11.test:b", 1);
+	read = read_kept(b, LUN_B);
+	assert_int_equal(read->cmd.mem, MEM_LENT);
+	lock = caw_a(10, 1, 0, 1);
+	behind = fake_write(a, 0, 10, 1, 2, DATA_BORROWED);
+	assert_int_equal(lock->dones + behind->dones, 0);
+	assert_true(all_bytes(read->cmd.iov[0].iov_base, 512, 0));
+	fake_release(read);
+	fake_settle();
+	DONE(read, SCSI_GOOD);
+	DONE(lock, SCSI_GOOD);
+	DONE(behind, SCSI_GOOD);
+
+	/* From now on a read has memory of its own, and keeps nobody waiting. */
+	read = read_kept(b, LUN_B);
+	assert_int_equal(read->cmd.mem, MEM_POOL);
+	DONE(caw_a(10, 2, 2, 3), SCSI_CHECK_CONDITION);
+	DONE(caw_a(10, 1, 2, 3), SCSI_GOOD);
+	assert_true(all_bytes(read->cmd.iov[0].iov_base, 512, 2));
+	fake_release(read);
+	DONE(read, SCSI_GOOD);
+	assert_int_equal(b->luns[LUN_B]->lent, 0);
+	stop();
+}
+
 /* -- aborts -- */
 
 enum how { BY_ABORT, BY_RESET, BY_LOGOUT, HOWS };
@@ -553,6 +602,7 @@ main(void)
 		cmocka_unit_test(who_logs_in_meets_the_lock),
 		cmocka_unit_test(the_lock_waits_for_an_orphan),
 		cmocka_unit_test(a_command_of_many_steps_lets_a_lock_in),
+		cmocka_unit_test(what_is_lent_is_sent_before_the_first_lock),
 		cmocka_unit_test(aborted_in_its_read),
 		cmocka_unit_test(aborted_in_its_write),
 		cmocka_unit_test(aborted_while_others_are_before_it),
