@@ -107,7 +107,8 @@ command_fill(struct iscsi_conn *conn, struct iscsi_cmd *cmd, const struct pdu *p
 	scsi->cdb_len = ext->cdb_len;
 	scsi->attr = attrs[h->flags & SCSI_CMD_ATTR];
 	scsi->prio = 0;
-	scsi->dir = (uint8_t)((h->flags & SCSI_CMD_W ? CMD_OUT : 0) | (h->flags & SCSI_CMD_R ? CMD_IN : 0));
+	scsi->dir = h->flags & SCSI_CMD_W ? CMD_OUT : CMD_NONE;
+	scsi->dir |= h->flags & SCSI_CMD_R ? CMD_IN : CMD_NONE;
 	scsi->edtl_out = scsi->dir & CMD_OUT ? edtl : 0;
 	scsi->edtl_in = scsi->dir == CMD_IN ? edtl : scsi->dir == CMD_BIDI ? ext->edtl_in : 0;
 
@@ -185,9 +186,11 @@ command_rx(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *whole,
 		return;
 	case WINDOW_HOLD:
 		if (bad)
-			conn_drop(conn, "data digest error ahead of CmdSN %u", sess->window.exp_cmd_sn);
+			conn_drop(conn, "data digest error ahead of CmdSN %u",
+			    sess->window.exp_cmd_sn);
 		else if (held_add(sess, pdu, whole) < 0)
-			conn_drop(conn, "too many requests ahead of CmdSN %u", sess->window.exp_cmd_sn);
+			conn_drop(conn, "too many requests ahead of CmdSN %u",
+			    sess->window.exp_cmd_sn);
 		return;
 	case WINDOW_NOW:
 		break;

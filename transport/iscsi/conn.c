@@ -16,7 +16,8 @@
 #include "iscsi.h"
 
 COUNTER(drops, "iscsi_connections_ended", "connections that ended, for whatever reason");
-COUNTER(stalls, "iscsi_connections_timed_out", "connections ended by a timer: login, silence, unread output");
+COUNTER(stalls, "iscsi_connections_timed_out", 
+    "connections ended by a timer: login, silence, unread output");
 
 static void
 conn_event(struct watch *w, short what)
@@ -112,8 +113,9 @@ conn_log_end(const struct iscsi_conn *conn)
 
 	counter_add(&drops, 1);
 	if (sess)
-		log_peer(LOG_LEVEL_INFO, sess->params.initiator, "%s: %s left %s: %s", conn->peer_text,
-		    sess->params.initiator, sess->target ? sess->params.target : "discovery", conn->why);
+		log_peer(LOG_LEVEL_INFO, sess->params.initiator, "%s: %s left %s: %s",
+		    conn->peer_text, sess->params.initiator,
+		    sess->target ? sess->params.target : "discovery", conn->why);
 	else if (!conn->told)
 		log_peer(LOG_LEVEL_INFO, conn->host, "%s: ended before login: %s", conn->peer_text,
 		    conn->why);
@@ -288,7 +290,7 @@ conn_ping_moved(struct iscsi_conn *conn, uint64_t now)
 	conn->unacked = unacked;
 }
 
-/* RFC 7143 11.19: is a silent initiator still there? While we do not read, its silence says nothing. */
+/* RFC 7143 11.19: is a silent initiator there? While we do not read, silence says nothing. */
 static void
 conn_ping(struct iscsi_conn *conn, uint64_t now)
 {

@@ -1,4 +1,4 @@
-/* Input: one receive for many PDUs, headers parsed where they lie, payload straight to its place. */
+/* Input: one receive for many PDUs, headers parsed in place, payload straight to its place. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

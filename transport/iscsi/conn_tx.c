@@ -177,7 +177,9 @@ tx_fill(const struct iscsi_conn *conn, struct iovec *iov, size_t *total)
 	int n = 0;
 
 	*total = 0;
-	for (const struct pdu_out *out = conn->out; out && n <= TX_IOV - TX_PDU_IOV; out = out->next) {
+	for (const struct pdu_out *out = conn->out; out; out = out->next) {
+		if (n > TX_IOV - TX_PDU_IOV)
+			break;
 		iov[n].iov_base = (void *)(uintptr_t)out->head;
 		iov[n++].iov_len = out->head_len;
 		if (out->data_len)
@@ -219,7 +221,7 @@ tx_sent(struct iscsi_conn *conn, size_t n)
 	conn->out_sent = (uint32_t)n;
 }
 
-/* One send of all that fits one vector. False: the socket is full, or the connection is at its end. */
+/* One send of all that fits one vector. False: the socket is full, or this is the end. */
 static bool
 tx_send(struct iscsi_conn *conn)
 {

@@ -35,7 +35,7 @@ enter_work(struct work *w)
 		sess_enter(conn);
 }
 
-/* From the end of the round: a connection that must move does not do so under those who are using it. */
+/* At the end of the round: a connection must not move under those who are using it. */
 void
 enter_later(struct list *link)
 {

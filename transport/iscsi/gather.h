@@ -43,7 +43,8 @@ struct gather_limits {			/* as negotiated */
 };
 
 /* A write command with `immediate` bytes in it; more: its F bit is 0. */
-void gather_init(struct gather *, const struct gather_limits *, uint32_t edtl, uint32_t immediate, bool more);
+void gather_init(struct gather *, const struct gather_limits *, uint32_t edtl, uint32_t immediate,
+    bool more);
 /* The device server takes len bytes. */
 void gather_want(struct gather *, uint32_t len);
 
@@ -54,7 +55,8 @@ enum gather_verdict {
 };
 
 /* A Data-Out header of this command. Its payload is consumed whatever the verdict. */
-enum gather_verdict gather_data_out(struct gather *, uint32_t ttt, uint32_t data_sn, uint32_t offset, uint32_t len, bool final);
+enum gather_verdict gather_data_out(struct gather *, uint32_t ttt, uint32_t data_sn,
+    uint32_t offset, uint32_t len, bool final);
 /* The payload of the immediate data, or of a Data-Out that was not stray, is over. */
 void gather_arrived(struct gather *, const struct gather_limits *, uint32_t len, bool final);
 /* Something is wrong with the data that arrives now; the first fault counts. */
@@ -77,6 +79,7 @@ struct gather_r2t {
 	uint32_t ttt, r2t_sn, offset, len;
 };
 /* The next R2T; first_ttt is that of the command's first. */
-void gather_ask(struct gather *, const struct gather_limits *, uint32_t first_ttt, struct gather_r2t *);
+void gather_ask(struct gather *, const struct gather_limits *, uint32_t first_ttt,
+    struct gather_r2t *);
 
 #endif

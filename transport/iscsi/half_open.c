@@ -7,7 +7,8 @@
 
 #include "iscsi.h"
 
-COUNTER(evictions, "iscsi_half_open_evicted", "connections closed because too many had not logged in");
+COUNTER(evictions, "iscsi_half_open_evicted",
+    "connections closed because too many had not logged in");
 
 /*
  * Process-wide, oldest first. Touched when a connection is accepted and when

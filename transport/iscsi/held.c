@@ -1,4 +1,4 @@
-/* Requests that came before their turn: kept by CmdSN until the gap before them is filled (RFC 7143 4.2.2.1). */
+/* Requests whose turn has not come, kept in order of CmdSN (RFC 7143 4.2.2.1). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

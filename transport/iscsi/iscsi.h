@@ -67,9 +67,11 @@ struct iscsi_reactor {
 	struct msg kick;
 	bool kick_posted;		/* under the registry's lock */
 };
-struct iscsi_reactor *iscsi_reactor_at(unsigned id);	/* perhaps not set up; any thread, for its messages */
+/* Perhaps not set up; any thread, for its messages. */
+struct iscsi_reactor *iscsi_reactor_at(unsigned id);
 void iscsi_count(struct iscsi_reactor *, int by);	/* connections came or went */
-struct iscsi_reactor *iscsi_reactor(struct reactor *);	/* sets it up at first use; own thread; NULL: no memory */
+/* Sets it up at first use; own thread; NULL: no memory. */
+struct iscsi_reactor *iscsi_reactor(struct reactor *);
 
 extern const struct transport iscsi_transport;
 extern const struct transport_ops iscsi_ops;
@@ -115,7 +117,8 @@ enum stat_sn {
 };
 
 /* conn_tx.c; all on the connection's reactor */
-struct pdu_out *out_get(struct iscsi_conn *, enum iscsi_opcode);	/* header zero but for opcode and F; NULL: no memory */
+/* The header is zero but for opcode and F. NULL: no memory. */
+struct pdu_out *out_get(struct iscsi_conn *, enum iscsi_opcode);
 void out_init(struct pdu_out *, enum iscsi_opcode);	/* the same for an embedded one */
 /* Data that is one piece; heap (may be NULL) is freed when it was sent. */
 void out_data(struct pdu_out *, const void *data, uint32_t len, void *heap);
@@ -217,7 +220,7 @@ struct iscsi_conn {
 /* conn.c */
 /* Takes an accepted socket to the reactor `to`; closes it when there is no memory. Any reactor's thread. */
 void conn_adopt(int fd, const struct conf_portal *, struct reactor *to);
-/* The end, at the end of the round; the first reason is logged. Safe from anywhere on its thread, also twice. */
+/* The end, when the round ends; the first reason is logged. From anywhere on its thread, also twice. */
 __attribute__((format(printf, 2, 3)))
 void conn_drop(struct iscsi_conn *, const char *fmt, ...);
 /* No more answers: flush what is queued, then close. */
@@ -292,7 +295,10 @@ struct iscsi_sess {
 /* session.c; on the connection's reactor */
 void sess_enter(struct iscsi_conn *);	/* calls enter_done, perhaps later */
 void sess_end(struct iscsi_sess *);	/* its connection closes: ends the nexus; frees it when that is gone */
-/* Marks sessions of this target (of all: NULL), or the one whose nexus has this id (0: any), for an end. Any thread. Returns how many. */
+/*
+ * Marks sessions of this target (NULL: of all), or the one whose nexus has this
+ * id (0: any), for an end. Any thread. Returns how many.
+ */
 unsigned sess_kick(const struct target *, uint64_t nexus_id);
 void sess_tick(struct iscsi_sess *, uint64_t now);
 
@@ -381,9 +387,11 @@ void tmf_orphan_all(struct iscsi_sess *);
 uint32_t tmf_size(void);
 
 /* misc.c */
-void misc_nop_out(struct iscsi_conn *, const struct iscsi_nop_out *, const uint8_t *data, uint32_t len);
+void misc_nop_out(struct iscsi_conn *, const struct iscsi_nop_out *, const uint8_t *data,
+    uint32_t len);
 void misc_ping(struct iscsi_conn *);
-void misc_text(struct iscsi_conn *, const struct iscsi_text_req *, const uint8_t *data, uint32_t len);
+void misc_text(struct iscsi_conn *, const struct iscsi_text_req *, const uint8_t *data,
+    uint32_t len);
 void misc_logout(struct iscsi_conn *, const struct iscsi_logout_req *);
 void misc_reject(struct iscsi_conn *, const struct iscsi_bhs *, enum iscsi_reject_reason);
 

@@ -90,7 +90,8 @@ misc_ping(struct iscsi_conn *conn)
 }
 
 void
-misc_text(struct iscsi_conn *conn, const struct iscsi_text_req *h, const uint8_t *data, uint32_t len)
+misc_text(struct iscsi_conn *conn, const struct iscsi_text_req *h, const uint8_t *data,
+    uint32_t len)
 {
 	struct iscsi_sess *sess = conn->sess;
 	uint32_t size = MIN(sess->max_xmit_dsl, (uint32_t)ISCSI_TEXT_MAX), n = 0;
@@ -104,8 +105,8 @@ misc_text(struct iscsi_conn *conn, const struct iscsi_text_req *h, const uint8_t
 	if (!sess->exchange)
 		sess->exchange = exchange_new();
 	if (text && sess->exchange)
-		rc = exchange_step(sess->exchange, &params, &conn->peer, h, data, len, &answer, text,
-		    size, &n);
+		rc = exchange_step(sess->exchange, &params, &conn->peer, h, data, len, &answer,
+		    text, size, &n);
 	if (rc < 0) {
 		free(text);
 		misc_reject(conn, (const void *)h,

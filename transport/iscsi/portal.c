@@ -39,7 +39,7 @@ static struct list portals = LIST_INIT(portals);	/* main thread */
 
 /* -- accepting, on the first reactor -- */
 
-/* Closed to have a file left when there are none: then the peer hears it at once instead of never. */
+/* Closed to have a file left when there are none: the peer hears it at once instead of never. */
 static int spare = -1;
 
 static void
@@ -48,7 +48,8 @@ accept_starved(struct listener *l)
 	int fd;
 
 	counter_add(&accept_errors, 1);
-	log_peer(LOG_LEVEL_ERR, l->conf->name, "portal %s: accept: %s", l->conf->name, strerror(errno));
+	log_peer(LOG_LEVEL_ERR, l->conf->name, "portal %s: accept: %s", l->conf->name,
+	    strerror(errno));
 	if (spare >= 0) {
 		close(spare);
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);

@@ -4,7 +4,8 @@
 #include "iscsi.h"
 
 COUNTER(unknown, "iscsi_unknown_opcodes", "PDUs with an opcode no initiator sends");
-COUNTER(ignored, "iscsi_requests_ignored", "requests other than commands outside the CmdSN window, ignored");
+COUNTER(ignored, "iscsi_requests_ignored",
+    "requests other than commands outside the CmdSN window, ignored");
 
 static void
 request_serve(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *data)
@@ -40,7 +41,8 @@ request_turn(struct iscsi_conn *conn, const struct pdu *pdu, const uint8_t *data
 		return;
 	case WINDOW_HOLD:
 		if (held_add(sess, pdu, data) < 0)
-			conn_drop(conn, "too many requests ahead of CmdSN %u", sess->window.exp_cmd_sn);
+			conn_drop(conn, "too many requests ahead of CmdSN %u",
+			    sess->window.exp_cmd_sn);
 		return;
 	case WINDOW_NOW:
 		if (!immediate)

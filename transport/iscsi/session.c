@@ -10,7 +10,8 @@
 #include "iscsi.h"
 #include "login_env.h"
 
-COUNTER(reinstated, "iscsi_sessions_replaced", "sessions replaced by a new login of the same initiator port");
+COUNTER(reinstated, "iscsi_sessions_replaced",
+    "sessions replaced by a new login of the same initiator port");
 COUNTER(overdue, "iscsi_writes_overdue", "writes ended because their data did not come");
 
 enum { TASK_SLOTS_MIN = 16, TASK_SLOTS_MAX = 1024, DISCOVERY_DEPTH = 16 };
@@ -89,7 +90,7 @@ registry_add(struct iscsi_sess *sess, struct iscsi_sess **old)
 		/* Gone by now is no fault: this login waited for that (sess->tsih is set). */
 		if (named ? !same_nexus(&named->params, p) : !sess->tsih)
 			return LOGIN_NO_SESSION;
-		/* MaxConnections is 1; the same CID replaces the connection, and at level 0 the session. */
+		/* MaxConnections is 1; the same CID replaces the connection, at level 0 the session. */
 		if (named && named->params.cid != p->cid)
 			return LOGIN_TOO_MANY_CONNECTIONS;
 	}
@@ -174,8 +175,9 @@ sess_nexus(struct iscsi_sess *sess)
 	const struct iscsi_target_conf *conf =
 	    target_conf(sess->target)->opts[transport_index(&iscsi_transport)];
 	struct nexus_id id = login_identity(&sess->params, &sess->conn->peer);
-	int rc = nexus_login(sess->target, &id, sess->home->reactor, &iscsi_ops, sess, &sess->nexus);
+	int rc;
 
+	rc = nexus_login(sess->target, &id, sess->home->reactor, &iscsi_ops, sess, &sess->nexus);
 	if (rc < 0)
 		return rc;
 	sess->nop_interval_ns = conf->nop_interval_ns;
@@ -215,8 +217,9 @@ sess_start(struct iscsi_sess *sess)
 static void
 sess_replace(struct iscsi_conn *conn, struct iscsi_sess *old)
 {
-	log_peer(LOG_LEVEL_WARN, old->params.initiator, "%s: %s logs in to %s again with the same ISID",
-	    conn->peer_text, old->params.initiator, old->params.target);
+	log_peer(LOG_LEVEL_WARN, old->params.initiator,
+	    "%s: %s logs in to %s again with the same ISID", conn->peer_text,
+	    old->params.initiator, old->params.target);
 	counter_add(&reinstated, 1);
 	list_add_tail(&old->waiters, enter_link(conn));
 	if (!old->conn)

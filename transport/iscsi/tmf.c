@@ -1,4 +1,4 @@
-/* Task management: requests to the device server, its answers back (RFC 7143 11.5, 11.6; RFC 7144). */
+/* Task management: to the device server and back (RFC 7143 11.5, 11.6; RFC 7144). */
 #include <string.h>
 
 #include "log.h"
@@ -37,7 +37,7 @@ static const uint8_t functions_scsi[] = {
 	[ISCSI_QUERY_ASYNC_EVENT] = TMF_QUERY_ASYNC_EVENT,
 };
 
-/* Functions that end all commands of a unit or of the target, also those that have not had their turn. */
+/* These end all commands of a unit or target, also those that have not had their turn. */
 static bool
 ends_many(unsigned fn)
 {
@@ -166,7 +166,8 @@ tmf_done(struct scsi_tmf *scsi)
 		tmf_answer(conn, tmf->itt, tmf_response(sess, tmf));
 		/* 11.5.1: then all connections of the target to all initiators end. */
 		if (tmf->fn == ISCSI_TARGET_COLD_RESET && scsi->response == TMF_COMPLETE) {
-			log_info("%s: target cold reset by %s", sess->params.target, sess->params.initiator);
+			log_info("%s: target cold reset by %s", sess->params.target,
+			    sess->params.initiator);
 			sess_kick(sess->target, 0);
 		}
 	}

@@ -28,7 +28,7 @@ window_check(const struct window *w, uint32_t cmd_sn, bool immediate)
 {
 	if (sn_before(cmd_sn, w->exp_cmd_sn))
 		return WINDOW_IGNORE;
-	/* An immediate one carries the number of the next command, which a closed window excludes. */
+	/* An immediate one carries the next command's number, which a closed window excludes. */
 	if (immediate)
 		return sn_before(w->max_cmd_sn + 1, cmd_sn) ? WINDOW_IGNORE : WINDOW_NOW;
 	if (sn_before(w->max_cmd_sn, cmd_sn))
