@@ -16,7 +16,7 @@
 #include "iscsi.h"
 
 COUNTER(drops, "iscsi_connections_ended", "connections that ended, for whatever reason");
-COUNTER(stalls, "iscsi_connections_timed_out", 
+COUNTER(stalls, "iscsi_connections_timed_out",
     "connections ended by a timer: login, silence, unread output");
 
 static void
