@@ -221,6 +221,19 @@ all_at_rest(void)
 	return true;
 }
 
+static void
+nothing(void *arg)
+{
+}
+
+/* What a reactor was in the middle of is finished, and seen here. */
+static void
+reactors_pass(void)
+{
+	for (unsigned i = 0; i < reactor_count(); i++)
+		reactor_call(reactor_get(i), nothing, NULL);
+}
+
 bool
 adapters_settle(uint64_t wait_ns)
 {
@@ -230,6 +243,9 @@ adapters_settle(uint64_t wait_ns)
 
 	while (!(rest = all_at_rest()) && now_ns() < end)
 		nanosleep(&pause, NULL);
+	/* The last flow went in the middle of something that still looks at its unit. */
+	if (rest)
+		reactors_pass();
 	for (struct disk *d = adapter_disk_next(NULL); d && !rest; d = adapter_disk_next(d)) {
 		unsigned n = requests_out(d->host, d);
 
@@ -237,11 +253,6 @@ adapters_settle(uint64_t wait_ns)
 			log_warn("disk %s: never gave back %u requests", d->name, n);
 	}
 	return rest;
-}
-
-static void
-nothing(void *arg)
-{
 }
 
 void
@@ -253,8 +264,7 @@ adapters_close(void)
 	while ((d = adapter_disk_next(NULL)))
 		disk_close(d);
 	/* A kick may still be on its way to a reactor. */
-	for (unsigned i = 0; i < reactor_count(); i++)
-		reactor_call(reactor_get(i), nothing, NULL);
+	reactors_pass();
 	while ((h = bridge_host_next(NULL)))
 		host_free(h);
 }
