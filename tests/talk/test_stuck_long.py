@@ -244,6 +244,8 @@ def tmf_gone(d, disk):
         time.sleep(0.05)
         disk.release()
         eventually('the session stays', lambda: d.rows('sessions'), BOUND)
+        # The session goes first; the disk may still be giving its commands back.
+        d.check_idle(BOUND)
 
 
 @tap.test('32 commands at a dead disk, then RST: slots come back when the disk does', 'T28')
