@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo
 
-.PHONY: all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
 all: $(B)/sluiced $(B)/sluicectl
 
 help:
