@@ -99,6 +99,14 @@ in_flight() {
 	ctl adapters 'sum(n["in_flight"] + n["waiting"] for n in r["adapters"])'
 }
 
+commands() {
+	ctl stats 'r["iscsi_commands"]'
+}
+
+commands_above() {
+	[ "$(commands)" -gt "$1" ]
+}
+
 # No session, no slot taken or asked for, no buffer, no connection.
 is_idle() {
 	[ "$(sessions) $(in_flight) $(ctl status 'r["memory"]["used"], r["connections"]')" = "0 0 (0, 0)" ]

@@ -28,9 +28,10 @@ load() {
 		--direct=1 --time_based --runtime="$2" --verify=crc32c --verify_fatal=1
 }
 
+before=$(commands)
 load "$dev" 12 > "$work/fio" 2>&1 &
 fio=$!
-sleep 2
+ok "there is I/O" until_true 20 commands_above $((before + 100))
 sg=/dev/$(ls /sys/block/"${dev#/dev/}"/device/scsi_generic)
 for kind in device target; do
 	ok "sg_reset --$kind under load" sg_reset --no-escalate --$kind "$sg"
@@ -67,9 +68,10 @@ ok "all of it" test "$(stat -c %s "$work/back")" = $((16 << 20))
 # All commands time out at once while the daemon stands still.
 dev=$(disk 0)
 echo 1 > /sys/block/"${dev#/dev/}"/device/timeout
+before=$(commands)
 load "$dev" 14 > "$work/fio" 2>&1 &
 fio=$!
-sleep 2
+ok "there is I/O again" until_true 20 commands_above $((before + 100))
 before=$(ctl stats 'r["iscsi_task_management"]')
 kill -STOP $daemon
 sleep 8

@@ -14,12 +14,11 @@ wwid=$(cat /sys/block/"${dev#/dev/}"/device/wwid)
 serial=$(sg_inq --page=0x80 "$dev")
 
 for seconds in 1 6; do
-	before=$(ctl stats 'r["iscsi_commands"]')
+	before=$(commands)
 	fio --name=load --filename="$dev" --size=16M --rw=randrw --bs=4k --iodepth=16 --ioengine=libaio \
 		--direct=1 --rate_iops=300 --verify=crc32c --verify_fatal=1 > "$work/fio" 2>&1 &
 	fio=$!
-	sleep 2
-	ok "there is I/O before the daemon is killed" test "$(ctl stats 'r["iscsi_commands"]')" -gt "$before"
+	ok "there is I/O before the daemon is killed" until_true 20 commands_above $((before + 100))
 	kill -KILL $daemon
 	ok "and it is not done yet" kill -0 $fio
 	wait $daemon

@@ -23,10 +23,11 @@ ok "login" login
 dev=$(disk 0)
 
 load() {
+	local before=$(commands)
 	fio --name=load --filename="$dev" --size=16M --rw=randrw --bs=16k --iodepth=16 --ioengine=libaio \
 		--direct=1 --rate_iops=70 --allow_file_create=0 --verify=crc32c --verify_fatal=1 > "$work/fio" 2>&1 &
 	fio=$!
-	sleep 2
+	until_true 20 commands_above $((before + 50))
 }
 
 # Cuts the wire under a load that is at work.
