@@ -7,7 +7,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ('include', 'daemon', 'transport', 'hba')
-# What DESIGN names, and what a version control system or a build leaves.
+# The folders of README, and what a version control system or a build leaves.
 TOP_LEVEL = {
     'Makefile', 'README.md', 'LICENSE', 'CHANGES.md', 'CONTRIBUTING.md', '.ci', '.clang-format', '.gitignore', '.gitattributes',
     'include', 'daemon', 'transport', 'hba', 'etc', 'tests', 'docs', 'debian', '.git', 'build',
@@ -182,7 +182,7 @@ def unit_tests_name_their_file():
 
 
 def top_level():
-    """Nothing lies at the top that DESIGN does not name."""
+    """Nothing lies at the top that does not belong there."""
     for name in sorted(os.listdir(TOP)):
         if name not in TOP_LEVEL:
             yield '%s: does not belong there' % name
