@@ -84,9 +84,9 @@ answer_begin(struct conn *conn, uint8_t opcode, uint8_t flags)
 static void
 iov_add(struct conn *conn, const void *p, size_t n)
 {
-	struct iovec *last = &conn->iov[conn->iov_len - 1];
+	struct iovec *last = conn->iov_len > conn->iov_at ? &conn->iov[conn->iov_len - 1] : NULL;
 
-	if (conn->iov_len > conn->iov_at && (uint8_t *)last->iov_base + last->iov_len == p)
+	if (last && (uint8_t *)last->iov_base + last->iov_len == p)
 		last->iov_len += n;
 	else
 		conn->iov[conn->iov_len++] = (struct iovec){ (void *)(uintptr_t)p, n };

@@ -158,6 +158,7 @@ void lun_probe(struct conn *, struct lun *);
 
 /* load_work.c: what a slot does next, and whether what came back is right */
 void work_init(struct conn *);
+void work_fini(struct conn *);
 bool slot_plan(struct conn *, struct slot *);	/* false: nothing left to do */
 const uint8_t *slot_data(const struct slot *, uint32_t offset);
 void slot_check(struct conn *, struct slot *, uint8_t status, uint8_t flags, uint32_t resid);

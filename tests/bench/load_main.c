@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "util.h"
 
@@ -67,6 +68,18 @@ conn_new(int id, struct worker *worker)
 	return conn;
 }
 
+static void
+conn_free(struct conn *conn)
+{
+	work_fini(conn);
+	free(conn->headers);
+	free(conn->slots);
+	free(conn->bursts);
+	free(conn->again.v);
+	free(conn->ready.v);
+	free(conn);
+}
+
 static struct worker *
 workers_new(void)
 {
@@ -80,6 +93,19 @@ workers_new(void)
 		memset(workers[i].receive, 0, opt.receive);
 	}
 	return workers;
+}
+
+static void
+workers_free(struct worker *workers)
+{
+	for (uint32_t i = 0; i < opt.threads; i++) {
+		for (uint32_t k = 0; k < workers[i].nconns; k++)
+			conn_free(workers[i].conns[k]);
+		free(workers[i].receive);
+		free(workers[i].conns);
+		close(workers[i].epoll);
+	}
+	free(workers);
 }
 
 static void
@@ -118,7 +144,7 @@ main(int argc, char **argv)
 	struct usage begun, ended;
 	struct worker *workers;
 	struct conn **conns;
-	uint64_t t0, t1;
+	uint64_t t0, t1, errors;
 	double login_ms;
 
 	options_read(argc, argv);
@@ -149,6 +175,9 @@ main(int argc, char **argv)
 	phase = DRAIN;
 	for (uint32_t i = 0; i < opt.threads; i++)
 		pthread_join(workers[i].thread, NULL);
-	return report_print(workers, conns, login_ms, (double)(t1 - t0) / 1e9, &begun, &ended)
-	    ? 1 : 0;
+	errors = report_print(workers, conns, login_ms, (double)(t1 - t0) / 1e9, &begun, &ended);
+	workers_free(workers);
+	free(conns);
+	free(luns);
+	return errors ? 1 : 0;
 }

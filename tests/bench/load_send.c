@@ -41,9 +41,9 @@ static void
 headers_grow(struct conn *conn, uint32_t n)
 {
 	uint8_t *at = conn->headers + conn->headers_len;
-	struct iovec *last = &conn->iov[conn->iov_len - 1];
+	struct iovec *last = conn->iov_len > conn->iov_at ? &conn->iov[conn->iov_len - 1] : NULL;
 
-	if (conn->iov_len > conn->iov_at && (uint8_t *)last->iov_base + last->iov_len == at)
+	if (last && (uint8_t *)last->iov_base + last->iov_len == at)
 		last->iov_len += n;
 	else
 		conn->iov[conn->iov_len++] = (struct iovec){ at, n };

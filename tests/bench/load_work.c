@@ -27,6 +27,15 @@ work_init(struct conn *conn)
 		conn->slots[i].buf = must(aligned_alloc(4096, (opt.size + 4095) & ~4095u));
 }
 
+void
+work_fini(struct conn *conn)
+{
+	for (uint32_t i = 0; i < opt.depth; i++)
+		free(conn->slots[i].buf);
+	free(conn->in_use);
+	free(conn->versions);
+}
+
 static uint64_t
 random_next(struct conn *conn)
 {
