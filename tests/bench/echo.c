@@ -268,7 +268,8 @@ flush(struct conn *conn)
 {
 	while (conn->iov_at < conn->iov_len) {
 		struct iovec *v = &conn->iov[conn->iov_at];
-		struct msghdr msg = { .msg_iov = v, .msg_iovlen = (size_t)(conn->iov_len - conn->iov_at) };
+		struct msghdr msg = { .msg_iov = v,
+			.msg_iovlen = (size_t)(conn->iov_len - conn->iov_at) };
 		ssize_t n = sendmsg(conn->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EAGAIN) {

@@ -1,4 +1,4 @@
-/* An iSCSI load generator: one worker a thread, each with its own sessions; one connection a session. */
+/* An iSCSI load generator: each worker has a thread and sessions of one connection. */
 #ifndef LOAD_H
 #define LOAD_H
 
@@ -16,7 +16,7 @@ enum {
 	DEPTH_MAX = 32768,
 	HEADERS_SIZE = 64 * 1024,	/* headers and digests of one send */
 	IOV_COUNT = 1000,		/* under IOV_MAX */
-	MISC_SIZE = 16 * 1024,		/* data segments that are not a slot's: sense, rejects, pings */
+	MISC_SIZE = 16 * 1024,		/* data segments of no slot: sense, rejects, pings */
 };
 
 struct options {

@@ -171,6 +171,7 @@ commands_put(struct conn *conn)
 
 	while (ready->head != ready->tail) {
 		struct slot *slot = &conn->slots[ready->v[ready->head & ready->mask]];
+		uint32_t first_burst = MIN(slot->edtl, conn->first_burst);
 		uint32_t immediate = 0, unsolicited = 0;
 
 		if (sn_before(conn->max_cmd_sn, conn->cmd_sn)) {
@@ -178,9 +179,9 @@ commands_put(struct conn *conn)
 			return;
 		}
 		if (slot->write && conn->immediate_data)
-			immediate = MIN(slot->edtl, MIN(conn->first_burst, conn->max_xmit_dsl)) & ~3u;
+			immediate = MIN(first_burst, conn->max_xmit_dsl) & ~3u;
 		if (slot->write && !conn->initial_r2t)
-			unsolicited = MIN(slot->edtl, conn->first_burst) - immediate;
+			unsolicited = first_burst - immediate;
 		if (!send_room(conn, 2 + unsolicited / conn->max_xmit_dsl))
 			return;
 		ready->head++;
@@ -244,7 +245,7 @@ conn_nop(struct conn *conn, const struct iscsi_nop_in *ping)
 	struct iscsi_nop_out *h;
 
 	if (!send_room(conn, 1))
-		return;			/* a target whose answer does not come asks again or closes */
+		return;		/* a target whose answer does not come asks again or closes */
 	h = header_begin(conn);
 	h->opcode = ISCSI_NOP_OUT | ISCSI_IMMEDIATE;
 	h->flags = ISCSI_F;

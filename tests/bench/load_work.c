@@ -192,7 +192,7 @@ slot_data(const struct slot *slot, uint32_t offset)
 static void
 check_condition(struct conn *conn, const struct slot *slot, uint8_t status)
 {
-	/* The first one is shown, the rest counted. conn->misc: length of the sense, then the sense. */
+	/* The first is shown, the rest counted. conn->misc: the sense behind its length. */
 	if (!conn->worker->tally.check++)
 		fprintf(stderr, "load: status %02x, sense key %x asc %02x%02x, LUN %u block %llu\n",
 		    status, conn->misc[4] & 15, conn->misc[14], conn->misc[15],
@@ -217,7 +217,7 @@ slot_check(struct conn *conn, struct slot *slot, uint8_t status, uint8_t flags, 
 	if (flags != slot->want_flags || (flags && resid != slot->want_resid) ||
 	    (!slot->write && slot->got != slot->moves))
 		if (!tally->residual++)
-			fprintf(stderr, "load: residual flags %x not %x, %u not %u; %u of %u bytes\n",
+			fprintf(stderr, "load: residual %x not %x, %u not %u; %u of %u bytes\n",
 			    flags, slot->want_flags, resid, slot->want_resid, slot->got,
 			    slot->moves);
 	if (!opt.verify)
