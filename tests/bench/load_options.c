@@ -19,7 +19,7 @@ struct options opt = {
 static const char usage_text[] =
 "usage: load -t IQN [options]\n"
 "  -p HOST:PORT    portal (127.0.0.1:3260)      -t IQN      target name\n"
-"  -n N            sessions (1)                 -q N        commands of each session (32); 0: idle\n"
+"  -n N            sessions (1)                 -q N        commands of each (32); 0: idle\n"
 "  -b BYTES        size of one I/O (4096; k, m) -m read|write|mixed[:READPERCENT]\n"
 "  -l LUNS         such as 1,3,8-15 (0), random for each I/O\n"
 "  -d SEC -w SEC   measured time (3), warm-up (0.5)\n"
