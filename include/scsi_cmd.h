@@ -108,7 +108,6 @@ struct scsi_cmd {
 	struct list fence;		/* parked, an orphan, or in the unit's locks: hba/scsi/fence.c */
 	uint64_t turn;			/* its place among those that are parked or lock; and with a */
 	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
-	uint64_t start_ns;
 	uint64_t abort_id;		/* with CMD_ABORTED: the first task management function that hit it */
 	uint64_t asked;			/* bytes the CDB asks for, whatever the EDTL */
 	struct iovec tmp[2];		/* pool memory of the command family; put before `done` */

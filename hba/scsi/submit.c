@@ -129,7 +129,6 @@ submit_new(struct scsi_cmd *cmd)
 {
 	struct nexus *nexus = cmd->nexus;
 
-	cmd->start_ns = reactor_now(nexus->reactor);
 	cmd->asked = 0;
 	cmd->step = 0;
 	cmd->ntmp = 0;
