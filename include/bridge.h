@@ -60,14 +60,23 @@ enum bridge_cancel {
 /* On the home reactor, for a request that is pending and whose done has not run. */
 enum bridge_cancel bridge_cancel(struct bridge_req *);
 
+/* What one initiator may use of an adapter. */
+struct bridge_limits {
+	uint32_t weight;		/* share in turns, 1 to 255 */
+	uint32_t depth;			/* requests in flight; 0: no limit */
+	uint64_t iops;			/* requests a second; 0: no limit */
+	uint64_t bandwidth;		/* bytes a second; 0: no limit */
+	uint64_t burst_ns;		/* what it may have saved up: so long at its rate */
+};
+
 /*
  * A flow: one initiator's requests to one LUN (I_T_L nexus). bridge_flow_get on
- * its home reactor; initiator is the name fairness and `depth` count by (over
- * all its nexuses to this adapter); weight 1 to 255; depth 0: no limit. NULL: no
- * memory. bridge_flow_put when none of its requests is pending.
+ * its home reactor; initiator is the name fairness and the limits count by (over
+ * all its nexuses to this adapter). NULL: no memory. bridge_flow_put when none
+ * of its requests is pending.
  */
-struct bridge_flow *bridge_flow_get(struct disk *, const char *initiator, unsigned weight,
-    unsigned depth, struct reactor *home);
+struct bridge_flow *bridge_flow_get(struct disk *, const char *initiator,
+    const struct bridge_limits *, struct reactor *home);
 void bridge_flow_put(struct bridge_flow *);
 
 /* -- management: any thread; may take the host's lock -- */

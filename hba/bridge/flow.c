@@ -103,7 +103,7 @@ flow_free(struct bridge_flow *f)
 }
 
 struct bridge_flow *
-bridge_flow_get(struct disk *disk, const char *initiator, unsigned weight, unsigned depth,
+bridge_flow_get(struct disk *disk, const char *initiator, const struct bridge_limits *limits,
     struct reactor *home)
 {
 	struct bridge_host *h = disk->host;
@@ -114,14 +114,14 @@ bridge_flow_get(struct disk *disk, const char *initiator, unsigned weight, unsig
 	f->host = h;
 	f->disk = disk;
 	f->home = home;
-	f->weight = MAX(weight, 1u);
+	f->weight = MAX(limits->weight, 1u);
 	f->at = NOWHERE;
 	list_init(&f->queue);
 	list_init(&f->link);
 	list_init(&f->of_host);
 
 	host_lock(h);
-	f->initiator = initiator_get(h, initiator, depth);
+	f->initiator = initiator_get(h, initiator, limits->depth);
 	if (!f->initiator)
 		goto no_memory;
 	f->node[AT_INITIATOR] = f->initiator->node;

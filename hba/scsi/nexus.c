@@ -24,11 +24,9 @@ static _Atomic uint64_t last_id;
 struct bridge_flow *
 nlun_flow(struct nexus_lun *nlun)
 {
-	const struct nexus_own *own = nexus_own(nlun->nexus);
-
 	if (!nlun->flow)
-		nlun->flow = bridge_flow_get(nlun->lu->disk, nlun->nexus->initiator, own->share,
-		    own->limit, nlun->nexus->reactor);
+		nlun->flow = bridge_flow_get(nlun->lu->disk, nlun->nexus->initiator,
+		    &nexus_own(nlun->nexus)->limits, nlun->nexus->reactor);
 	return nlun->flow;
 }
 
@@ -169,8 +167,8 @@ nexus_login(struct target *target, const struct nexus_id *id, struct reactor *re
 	nexus->ops = ops;
 	nexus->session = session;
 	nexus->depth = rule && rule->depth ? rule->depth : WINDOW_DEFAULT;
-	nexus_own(nexus)->limit = rule ? rule->depth : 0;
-	nexus_own(nexus)->share = rule && rule->share ? rule->share : 1;
+	nexus_own(nexus)->limits.depth = rule ? rule->depth : 0;
+	nexus_own(nexus)->limits.weight = rule && rule->share ? rule->share : 1;
 	r = nexus_map(nexus, rule);
 	if (r < 0) {
 		nexus_free(nexus);

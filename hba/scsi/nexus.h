@@ -45,8 +45,7 @@ struct nexus_own {
 	struct nexus nexus;
 	struct list link;		/* in its core */
 	struct timer timer;		/* of the end: TMF_WAIT_NS */
-	uint32_t share;			/* for the bridge: weight, */
-	uint32_t limit;			/* and commands in the adapter, 0 any */
+	struct bridge_limits limits;	/* of its flows */
 };
 
 static inline struct nexus_own *

@@ -67,7 +67,9 @@ on_flow(void *arg)
 {
 	struct step *s = arg;
 
-	flows[s->i] = bridge_flow_get(rig_disk(s->j), s->name, s->weight, s->depth, reactor_get(0));
+	const struct bridge_limits limits = { .weight = s->weight, .depth = s->depth };
+
+	flows[s->i] = bridge_flow_get(rig_disk(s->j), s->name, &limits, reactor_get(0));
 	sure(flows[s->i]);
 }
 

@@ -194,8 +194,9 @@ open_on(void *arg)
 	for (int i = 0; i < INIS; i++)
 		for (int d = 0; d < DISKS; d++) {
 			snprintf(name, sizeof(name), "i%d", i);
-			h->flow[i][d] = bridge_flow_get(rig_disk(d), name, 1 + (unsigned)i,
-			    (unsigned)ini_max, reactor_self());
+			h->flow[i][d] = bridge_flow_get(rig_disk(d), name,
+			    &(struct bridge_limits){ 1 + (unsigned)i, (unsigned)ini_max },
+			    reactor_self());
 			sure(h->flow[i][d]);
 		}
 	h->poller.poll = hw_poll;

@@ -96,7 +96,8 @@ run_all(enum disk_op what)
 static void
 flow_on(void *arg)
 {
-	flows[reactor_id(reactor_self())] = bridge_flow_get(drig.disk, "i", 1, 0, reactor_self());
+	flows[reactor_id(reactor_self())] = bridge_flow_get(drig.disk, "i",
+	    &(struct bridge_limits){ 1 }, reactor_self());
 }
 
 static void
