@@ -46,7 +46,7 @@ drig_driver(const char *name)
 static inline void
 drig_on_flow(void *arg)
 {
-	drig.flow = bridge_flow_get(drig.disk, "i", &(struct bridge_limits){ 1 }, reactor_self());
+	drig.flow = bridge_flow_get(drig.disk, "i", &(struct bridge_limits){ .weight = 1 }, reactor_self());
 	if (!drig.flow)
 		abort();
 }

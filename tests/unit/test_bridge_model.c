@@ -251,7 +251,8 @@ make_flows(void *arg)
 	for (int i = 0; i < FLOWS; i++) {
 		snprintf(name, sizeof(name), "i%d", i / DISKS);
 		flows[i] = bridge_flow_get(rig_disk(i % DISKS), name,
-		    &(struct bridge_limits){ 1 + (unsigned)(i / DISKS), 5 }, reactor_self());
+		    &(struct bridge_limits){ .weight = 1 + (unsigned)(i / DISKS), .depth = 5 },
+		    reactor_self());
 		sure(flows[i]);
 	}
 }

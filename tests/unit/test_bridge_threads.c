@@ -195,7 +195,8 @@ open_on(void *arg)
 		for (int d = 0; d < DISKS; d++) {
 			snprintf(name, sizeof(name), "i%d", i);
 			h->flow[i][d] = bridge_flow_get(rig_disk(d), name,
-			    &(struct bridge_limits){ 1 + (unsigned)i, (unsigned)ini_max },
+			    &(struct bridge_limits){ .weight = 1 + (unsigned)i,
+				.depth = (unsigned)ini_max },
 			    reactor_self());
 			sure(h->flow[i][d]);
 		}

@@ -97,7 +97,7 @@ static void
 flow_on(void *arg)
 {
 	flows[reactor_id(reactor_self())] = bridge_flow_get(drig.disk, "i",
-	    &(struct bridge_limits){ 1 }, reactor_self());
+	    &(struct bridge_limits){ .weight = 1 }, reactor_self());
 }
 
 static void
