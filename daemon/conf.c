@@ -69,6 +69,7 @@ conf_check(struct conf_load *l)
 		return;
 	}
 	conf_map(l, l->root, "the top level", &rows, 1);
+	conf_adapters_check(l);
 	conf_names_check(l);
 }
 

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "buf.h"
 #include "disk.h"
+#include "reactor.h"
 #include "util.h"
 
 static const char *const queue_modes[] = {
@@ -16,13 +18,16 @@ static const char *const queue_modes[] = {
 static const char *const schedulers[] = {
 	[SCHEDULER_NONE] = "none", [SCHEDULER_DEADLINE] = "deadline", NULL
 };
+static const char *const costs[] = { [COST_COMMAND] = "command", [COST_LENGTH] = "length", NULL };
+
+#define TARGET_NS_MAX 60000000000u	/* a minute */
 enum {
 	LUN_LAST = 16383,
 	LUN_UNKNOWN = UINT16_MAX,	/* the address could not be read: it meets no other */
 };
 
 /* Drivers of the design that may not be built in. */
-static const char *const planned[] = { "sg", "iscsi", "rbd", "sim", "fault" };
+static const char *const planned[] = { "sg", "iscsi", "rbd", "fault" };
 
 static int disks_parse(struct conf_load *, const struct conf_node *, void *);
 static int address_parse(struct conf_load *, const struct conf_node *, void *);
@@ -33,18 +38,24 @@ const struct conf_key conf_adapter_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "can_queue", CONF_UINT, AT(can_queue), .min = 1, .max = 65535, .fallback = "1014",
 	    .help = "commands the adapter holds, all queues together" },
-	{ "hw_queues", CONF_UINT_AUTO, CONF_MORE_LATER, AT(hw_queues), .min = 1, .max = 64,
-	    .later = 0, .fallback = "auto", .help = "queues of each disk; auto: one per reactor" },
-	{ "queue_mode", CONF_WORD, AT(queue_mode), .words = queue_modes,
-	    .later = ~(1u << QUEUE_SHARED), .fallback = "shared",
+	{ "hw_queues", CONF_UINT_AUTO, AT(hw_queues), .min = 1, .max = REACTORS_MAX,
+	    .fallback = "auto", .help = "queues of the adapter; auto: one per reactor" },
+	{ "queue_mode", CONF_WORD, AT(queue_mode), .words = queue_modes, .fallback = "shared",
 	    .help = "how the queues share can_queue" },
 	{ "target_depth", CONF_UINT, AT(target_depth), .min = 1, .max = 65535, .fallback = "256",
 	    .help = "commands of one bus target" },
 	{ "lun_depth", CONF_UINT, AT(lun_depth), .min = 1, .max = 65535, .fallback = "64",
 	    .help = "commands of one disk that has no depth of its own" },
-	{ "scheduler", CONF_WORD, AT(scheduler), .words = schedulers,
-	    .later = 1u << SCHEDULER_DEADLINE, .fallback = "none",
-	    .help = "deadline sorts and merges requests of neighbours" },
+	{ "scheduler", CONF_WORD, AT(scheduler), .words = schedulers, .fallback = "none",
+	    .help = "deadline sorts waiting requests and merges neighbours" },
+	{ "coalesce", CONF_BOOL, AT(coalesce), .fallback = "no",
+	    .help = "waiting requests that are neighbours ride in one command" },
+	{ "max_xfer", CONF_SIZE, AT(max_xfer), .min = 4096, .max = BUF_XFER_MAX, .fallback = "1M",
+	    .help = "most bytes of a command that carries several requests" },
+	{ "cost", CONF_WORD, AT(cost), .words = costs, .fallback = "command",
+	    .help = "what a turn is counted in: commands, or their length" },
+	{ "latency_target", CONF_TIME, AT(latency_target_ns), .max = TARGET_NS_MAX, .fallback = "0",
+	    .help = "depths shrink while disks take longer than this; 0: never" },
 	{ "max_waiters", CONF_UINT, AT(max_waiters), .min = 1, .max = 65535, .fallback = "1024",
 	    .help = "commands of one initiator that may wait for the adapter" },
 	{ "disks", CONF_CUSTOM, .parse = disks_parse },
@@ -57,6 +68,8 @@ const struct conf_key conf_disk_keys[] = {
 	{ "name", CONF_TEXT, CONF_REQUIRED, AT(name), .min = 1, .max = 63 },
 	{ "depth", CONF_UINT, AT(depth), .min = 1, .max = 65535,
 	    .help = "commands this disk takes; absent: the adapter's lun_depth" },
+	{ "latency_target", CONF_TIME, AT(latency_target_ns), .max = TARGET_NS_MAX,
+	    .help = "as the adapter's, for this disk; 0 or absent: the adapter's" },
 	{ "address", CONF_CUSTOM, .parse = address_parse,
 	    .help = "channel:target:lun; absent: 0:n:0" },
 	{ "block_size", CONF_CUSTOM, AT(block_size), .parse = block_size_parse, .fallback = "512",
@@ -240,6 +253,44 @@ disks_parse(struct conf_load *l, const struct conf_node *list, void *out)
 	return 0;
 }
 
+/* Keys that are right each, and mean nothing together. */
+static void
+settings_check(struct conf_load *l, const struct conf_node *map, const struct conf_adapter *a)
+{
+	const struct conf_node *queues = conf_node_get(map, "hw_queues");
+	const struct conf_node *coalesce = conf_node_get(map, "coalesce");
+
+	if (a->hw_queues > 1 &&
+	    (a->queue_mode == QUEUE_SINGLE || a->queue_mode == QUEUE_SHARED_SINGLE))
+		conf_error(l, queues->pos, "hw_queues: %u, but queue_mode %s has one queue",
+		    a->hw_queues, queue_modes[a->queue_mode]);
+	if (a->queue_mode == QUEUE_DIVIDED && a->can_queue && a->hw_queues > a->can_queue)
+		conf_error(l, queues->pos, "hw_queues: can_queue %u divided by %u leaves nothing",
+		    a->can_queue, a->hw_queues);
+	if (a->scheduler == SCHEDULER_DEADLINE && coalesce && !a->coalesce)
+		conf_error(l, coalesce->pos, "coalesce: scheduler deadline always merges");
+}
+
+/* At the end of the load: `reactors` may stand behind. */
+void
+conf_adapters_check(struct conf_load *l)
+{
+	const struct conf_node *list = conf_node_get(l->root, "adapters"), *n;
+	uint32_t reactors = l->conf->reactors;
+	const struct conf_adapter *a;
+
+	n = list ? list->first : NULL;
+	list_for_each(a, &l->conf->adapters, link) {
+		while (n->kind != NODE_MAP)
+			n = n->next;
+		if (reactors && a->hw_queues > reactors)
+			conf_error(l, conf_node_get(n, "hw_queues")->pos,
+			    "hw_queues: %u, but there are %u reactors to serve them",
+			    a->hw_queues, reactors);
+		n = n->next;
+	}
+}
+
 int
 conf_adapters(struct conf_load *l, const struct conf_node *list, void *out)
 {
@@ -259,6 +310,7 @@ conf_adapters(struct conf_load *l, const struct conf_node *list, void *out)
 		list_init(&a->disks);
 		list_add_tail(&l->conf->adapters, &a->link);
 		conf_map(l, n, "an adapter", &rows, 1);
+		settings_check(l, n, a);
 		if (a->name)
 			conf_name_own(l, NAME_ADAPTER, a->name, conf_node_get(n, "name")->pos, a);
 	}

@@ -231,6 +231,8 @@ extern const struct conf_key conf_top_keys[], conf_adapter_keys[], conf_disk_key
 /* -- what each list of the top level holds: CONF_CUSTOM rows -- */
 
 int conf_adapters(struct conf_load *, const struct conf_node *, void *);
+/* Do the adapters fit the rest, when all is read? */
+void conf_adapters_check(struct conf_load *);
 int conf_portals(struct conf_load *, const struct conf_node *, void *);
 int conf_auths(struct conf_load *, const struct conf_node *, void *);
 int conf_targets(struct conf_load *, const struct conf_node *, void *);

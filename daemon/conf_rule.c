@@ -23,6 +23,12 @@ const struct conf_key conf_rule_keys[] = {
 	    .help = "commands of this initiator; absent: no limit of its own" },
 	{ "share", CONF_UINT, AT(share), .min = 1, .max = 255, .fallback = "1",
 	    .help = "weight when initiators compete" },
+	{ "iops", CONF_UINT, AT(iops), .min = 1, .max = UINT32_MAX,
+	    .help = "commands a second of this initiator; absent: no limit" },
+	{ "bandwidth", CONF_SIZE, AT(bandwidth), .min = 4096, .max = 1ull << 40,
+	    .help = "bytes a second of this initiator; absent: no limit" },
+	{ "burst", CONF_TIME, AT(burst_ns), .min = 1000000, .max = 60000000000u, .fallback = "1s",
+	    .help = "an idle initiator saves up what its rates give in this time" },
 	{ .name = NULL }
 };
 #undef AT
@@ -97,6 +103,9 @@ conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
 			continue;
 		if (!r->match && !r->has_address)
 			conf_error(l, n->pos, "an initiator: match or address is missing");
+		if (conf_node_get(n, "burst") && !r->iops && !r->bandwidth)
+			conf_error(l, conf_node_get(n, "burst")->pos,
+			    "burst: without iops or bandwidth there is nothing to save up");
 		t->nrules++;
 	}
 	return 0;

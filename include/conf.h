@@ -71,6 +71,7 @@ void conf_error(struct conf_load *, struct conf_pos, const char *fmt, ...);
 /* -- what was read -- */
 
 enum queue_mode { QUEUE_SHARED, QUEUE_SHARED_SINGLE, QUEUE_SINGLE, QUEUE_DIVIDED, QUEUE_DIVIDED_BORROW };
+enum cost { COST_COMMAND, COST_LENGTH };
 enum scheduler { SCHEDULER_NONE, SCHEDULER_DEADLINE };	/* SCHED_DEADLINE is sched.h's */
 
 struct conf_disk {
@@ -80,6 +81,7 @@ struct conf_disk {
 	char *name;
 	const struct disk_driver *driver;
 	uint32_t depth;			/* 0: the adapter's lun_depth */
+	uint64_t latency_target_ns;	/* 0: the adapter's */
 	uint16_t channel, id, lun;	/* address: "channel:target:lun"; absent: 0:n:0, n counted */
 	uint32_t block_size;		/* 512 or 4096 */
 	bool read_only;
@@ -93,7 +95,10 @@ struct conf_adapter {
 	char *name;
 	uint32_t can_queue;		/* commands, all queues together */
 	uint32_t hw_queues;		/* 0: one per reactor */
-	int queue_mode, scheduler;
+	int queue_mode, scheduler, cost;
+	bool coalesce;
+	uint64_t max_xfer;		/* bytes of a command that carries several requests */
+	uint64_t latency_target_ns;	/* 0: depths do not follow latency */
 	uint32_t target_depth, lun_depth;
 	uint32_t max_waiters;		/* per initiator */
 	struct list disks;
@@ -139,6 +144,9 @@ struct conf_rule {			/* one of `initiators:` */
 	bool read_only;
 	uint32_t depth;			/* 0: no limit of its own */
 	uint32_t share;			/* weight, 1 to 255 */
+	uint32_t iops;			/* commands a second; 0: no limit */
+	uint64_t bandwidth;		/* bytes a second; 0: no limit */
+	uint64_t burst_ns;		/* what may be saved up of both: so long at their rates */
 };
 
 struct conf_target {

@@ -150,6 +150,20 @@ nexus_new(struct target *target, const struct nexus_id *id, struct reactor *reac
 	return nexus;
 }
 
+/* rule NULL: whoever is not named shares alike, without limits. */
+static void
+limits_set(struct bridge_limits *limits, const struct conf_rule *rule)
+{
+	*limits = (struct bridge_limits){ .weight = 1 };
+	if (!rule)
+		return;
+	limits->weight = rule->share ? rule->share : 1;
+	limits->depth = rule->depth;
+	limits->iops = rule->iops;
+	limits->bandwidth = rule->bandwidth;
+	limits->burst_ns = rule->burst_ns;
+}
+
 int
 nexus_login(struct target *target, const struct nexus_id *id, struct reactor *reactor,
     const struct transport_ops *ops, void *session, struct nexus **out)
@@ -167,8 +181,7 @@ nexus_login(struct target *target, const struct nexus_id *id, struct reactor *re
 	nexus->ops = ops;
 	nexus->session = session;
 	nexus->depth = rule && rule->depth ? rule->depth : WINDOW_DEFAULT;
-	nexus_own(nexus)->limits.depth = rule ? rule->depth : 0;
-	nexus_own(nexus)->limits.weight = rule && rule->share ? rule->share : 1;
+	limits_set(&nexus_own(nexus)->limits, rule);
 	r = nexus_map(nexus, rule);
 	if (r < 0) {
 		nexus_free(nexus);

@@ -85,6 +85,13 @@ static const struct said luns[] = {
 
 static const struct said rules[] = {
 	{ RULES("  - { match: \"*\", luns: [1, 5], read_only: yes, depth: 65535, share: 255 }\n"), "" },
+	{ RULES("  - { match: \"*\", iops: 4294967295, bandwidth: 1T, burst: 1m }\n"), "" },
+	{ RULES("  - { match: \"*\", iops: 0, bandwidth: 4095, burst: 999us }\n"),
+	    "t:11:25: iops: expected a number from 1 to 4294967295, found \"0\"\n"
+	    "t:11:39: bandwidth: expected at least 4K, found 4095\n"
+	    "t:11:52: burst: expected at least 1ms, found 999us\n" },
+	{ RULES("  - { match: \"*\", burst: 2s, depth: 1 }\n"),
+	    "t:11:26: burst: without iops or bandwidth there is nothing to save up\n" },
 	{ RULES("  - { address: fd00::/8, luns: 1 }\n"), "" },
 	{ RULES("  - { address: \"[fd00::1]\" }\n"), "" },
 	{ TP("  initiators: []\n"), "t:9:15: initiators: an empty list lets nobody in; without the key "
@@ -108,7 +115,8 @@ static const struct said rules[] = {
 	{ RULES("  - { address: host }\n"), "t:11:16: address: \"host\" is no address; expected one "
 	    "such as 10.0.0.7, 10.0.0.0/8 or fd00::/8\n" },
 	{ RULES("  - { address: 10.0.0.7, mask: 8 }\n"), "t:11:26: unknown key \"mask\" (an initiator "
-	    "takes match, address, srp, luns, read_only, depth, share)\n" },
+	    "takes match, address, srp, luns, read_only, depth, share, iops, "
+	    "bandwidth, burst)\n" },
 	{ TP("  initiators: [{ match: \"*\", luns: [0] }]\n"), "t:9:37: luns: the target has no LUN 0\n" },
 	/* The LUN that could not be read may be the one that is meant. */
 	{ TP("  luns: [{ lun: zero, disk: fast }]\n  initiators: [{ match: \"*\", luns: [0] }]\n"),
