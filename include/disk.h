@@ -58,6 +58,7 @@ struct disk_io {
 					   ETIMEDOUT not answered, EAGAIN not now,
 					   EILSEQ miscompare (info: byte offset) */
 	uint64_t info;
+	uint64_t who;			/* whose it is, set by the bridge: a hash of the initiator's name, not 0 */
 	uint64_t priv[6];		/* the driver's scratch while it holds the request */
 };
 

@@ -81,6 +81,12 @@ static const struct said table[] = {
 	    "t:4:24: driver rbd is not supported yet\n"
 	    "t:4:45: depth: expected a number from 1 to 65535, found \"0\"\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, latency_target: 2ms }\n"), "" },
+	{ D("  - { name: x, driver: sim, service: 1m, distribution: uniform, seed: 0, command_cost: 5us,\n"
+	    "      bytes_per_second: 1G, queue_cost: 1us, device_queue: 5, busy_above: 4, store: ram }\n"), "" },
+	{ D("  - { name: x, driver: sim, service: 61s, distribution: normal, device_queue: 0 }\n"),
+	    "t:4:38: service: expected at most 1m, found 61s\n"
+	    "t:4:57: distribution: expected one of fixed, uniform, exponential, found \"normal\"\n"
+	    "t:4:79: device_queue: expected a number from 1 to 65535, found \"0\"\n" },
 	{ D("  - { name: x, driver: fault }\n"), "t:4:24: driver fault is not supported yet\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, path: /x }\n"), "t:4:39: unknown key \"path\" (a disk "
 	    "takes driver, name, depth, latency_target, address, block_size, read_only, serial, size)\n" },
