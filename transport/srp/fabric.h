@@ -64,7 +64,8 @@ struct fabric_wr {
 	struct fabric_wr *next;
 	struct fabric_cqe *cqe;
 	const struct fabric_sge *sge;	/* read by post_send only */
-	uint8_t nsge;			/* 1 to max_sge (RDMA READ: max_read_sge) */
+	uint8_t nsge;			/* 1 to max_sge (RDMA READ: max_read_sge); 0: an RDMA WRITE of nothing,
+					   which succeeds when the peer is there */
 	uint8_t op;			/* enum fabric_op */
 	uint8_t flags;
 	uint32_t rkey;			/* RDMA: the peer's memory, one piece */

@@ -156,12 +156,11 @@ WIRE_SIZE(struct srp_i_logout, 16);
 
 enum srp_t_logout_reason {		/* r16a table 16 */
 	SRP_T_LOGOUT_NO_REASON = 0,
-	SRP_T_LOGOUT_INACTIVE = 1,
-	SRP_T_LOGOUT_INVALID_TYPE = 2,	/* an IU of an unknown type was received */
+	SRP_T_LOGOUT_INACTIVE = 1,	/* resources are reclaimed */
+	SRP_T_LOGOUT_INVALID_TYPE = 2,	/* an IU of an unknown type came */
 	SRP_T_LOGOUT_SPURIOUS_RSP = 3,	/* a response to no request */
 	SRP_T_LOGOUT_MULTICHAN = 4,	/* the MULTI-CHANNEL ACTION of a new login */
-	SRP_T_LOGOUT_UNSUPPORTED_FMT = 6,
-	SRP_T_LOGOUT_UNKNOWN_FMT = 7,
+	SRP_T_LOGOUT_INVALID_LEN = 8,	/* an IU shorter or longer than its type allows */
 };
 
 enum { SRP_SOLNT = 0x01 };		/* sol_not of what the target sends */
