@@ -67,7 +67,6 @@ sim_open(struct disk *d)
 		return -ENOMEM;
 	}
 	*sd = (struct sim_disk){ .disk = d, .conf = conf };
-	list_init(&sd->link);
 	d->priv = sd;
 	/* Disks of one seed are not to draw in step. */
 	sd->salt = (uint64_t)conf->seed << 32 ^ (uint64_t)d->conf->channel << 48 ^

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "disk.h"
-#include "list.h"
 #include "reactor.h"
 #include "util.h"
 
@@ -44,7 +43,7 @@ enum { SIM_INITIATORS = 1024 };		/* those beyond are not counted */
 
 /* A bus target; main thread but for the count. */
 struct sim_target {
-	struct list link;		/* in its adapter */
+	struct sim_target *next;	/* of its adapter */
 	uint16_t channel, id;
 	unsigned disks;
 	struct sim_count count;
@@ -70,9 +69,10 @@ struct sim_queue {
  * constants belong to the main thread.
  */
 struct sim_adapter {
-	struct list link;
+	struct sim_adapter *next;
 	struct bridge_host *host;
-	struct list targets, disks;
+	struct sim_target *targets;
+	struct sim_disk *disks;
 	unsigned users;
 	uint32_t device_queue;
 	OWN_LINE _Atomic bool offline;	/* for good; relaxed: the one more command it may take ends the same */
@@ -83,7 +83,7 @@ struct sim_adapter {
 
 /* disk->priv */
 struct sim_disk {
-	struct list link;		/* in its adapter */
+	struct sim_disk *next;		/* of its adapter */
 	struct disk *disk;
 	const struct sim_conf *conf;
 	struct sim_adapter *adapter;

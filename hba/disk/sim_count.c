@@ -14,7 +14,7 @@
 enum { FLIGHT_BITS = 20 };		/* of sim_count.word; more than any adapter takes */
 #define FLIGHT_MASK ((1u << FLIGHT_BITS) - 1)
 
-static struct list adapters = LIST_INIT(adapters);
+static struct sim_adapter *adapters;	/* main thread */
 
 /* -- counts -- */
 
@@ -144,7 +144,7 @@ target_get(struct sim_adapter *a, const struct conf_disk *cd)
 {
 	struct sim_target *t;
 
-	list_for_each(t, &a->targets, link) {
+	for (t = a->targets; t; t = t->next) {
 		if (t->channel == cd->channel && t->id == cd->id) {
 			t->disks++;
 			return t;
@@ -153,8 +153,9 @@ target_get(struct sim_adapter *a, const struct conf_disk *cd)
 	t = aligned_alloc(_Alignof(struct sim_target), sizeof(*t));
 	if (!t)
 		return NULL;
-	*t = (struct sim_target){ .channel = cd->channel, .id = cd->id, .disks = 1 };
-	list_add_tail(&a->targets, &t->link);
+	*t = (struct sim_target){ .next = a->targets, .channel = cd->channel, .id = cd->id,
+		.disks = 1 };
+	a->targets = t;
 	return t;
 }
 
@@ -163,7 +164,7 @@ adapter_get(struct bridge_host *host, uint32_t device_queue)
 {
 	struct sim_adapter *a;
 
-	list_for_each(a, &adapters, link)
+	for (a = adapters; a; a = a->next)
 		if (a->host == host)
 			return a;
 	a = aligned_alloc(_Alignof(struct sim_adapter), sizeof(*a));
@@ -172,9 +173,8 @@ adapter_get(struct bridge_host *host, uint32_t device_queue)
 	memset(a, 0, sizeof(*a));
 	a->host = host;
 	a->device_queue = device_queue;
-	list_init(&a->targets);
-	list_init(&a->disks);
-	list_add_tail(&adapters, &a->link);
+	a->next = adapters;
+	adapters = a;
 	return a;
 }
 
@@ -189,7 +189,8 @@ sim_adapter_get(struct sim_disk *sd)
 		goto no_memory;
 	sd->adapter = a;
 	a->users++;
-	list_add_tail(&a->disks, &sd->link);
+	sd->next = a->disks;
+	a->disks = sd;
 	if (places != a->device_queue) {
 		log_err("disk %s: device_queue %u, but the first disk of adapter %s says %u",
 		    cd->name, places, bridge_host_name(a->host), a->device_queue);
@@ -203,20 +204,38 @@ no_memory:
 	return NULL;
 }
 
+static void
+target_put(struct sim_adapter *a, struct sim_target *t)
+{
+	struct sim_target **at = &a->targets;
+
+	if (--t->disks)
+		return;
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	free(t);
+}
+
 void
 sim_adapter_put(struct sim_disk *sd)
 {
-	struct sim_adapter *a = sd->adapter;
+	struct sim_adapter *a = sd->adapter, **at = &adapters;
+	struct sim_disk **disk;
 
-	if (sd->target && --sd->target->disks == 0) {
-		list_del(&sd->target->link);
-		free(sd->target);
-	}
-	list_del(&sd->link);
-	if (a && --a->users == 0) {
-		list_del(&a->link);
-		free(a);
-	}
+	if (!a)
+		return;
+	if (sd->target)
+		target_put(a, sd->target);
+	for (disk = &a->disks; *disk != sd; disk = &(*disk)->next)
+		continue;
+	*disk = sd->next;
+	if (--a->users)
+		return;
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	free(a);
 }
 
 /* -- what is seen of it -- */
@@ -245,7 +264,7 @@ adapter_rows(struct sim_adapter *a, struct sim_row *rows, unsigned max, unsigned
 	row_add(rows, max, n, row, &a->count);
 	row.limit = 0;
 	row.kind = SIM_TARGET;
-	list_for_each(t, &a->targets, link) {
+	for (t = a->targets; t; t = t->next) {
 		snprintf(row.name, sizeof(row.name), "%u:%u", t->channel, t->id);
 		row_add(rows, max, n, row, &t->count);
 	}
@@ -260,7 +279,7 @@ adapter_rows(struct sim_adapter *a, struct sim_row *rows, unsigned max, unsigned
 		row_add(rows, max, n, row, &in->count);
 	}
 	row.kind = SIM_DISK;
-	list_for_each(sd, &a->disks, link) {
+	for (sd = a->disks; sd; sd = sd->next) {
 		snprintf(row.name, sizeof(row.name), "%s", sd->disk->name);
 		row.limit = sd->conf->busy_above;
 		row.bytes = atomic_load_explicit(&sd->bytes, memory_order_relaxed);
@@ -275,7 +294,7 @@ sim_rows(struct sim_row *rows, unsigned max)
 	struct sim_adapter *a;
 	unsigned n = 0;
 
-	list_for_each(a, &adapters, link)
+	for (a = adapters; a; a = a->next)
 		adapter_rows(a, rows, max, &n);
 	return n;
 }
