@@ -13,6 +13,7 @@
 struct conf;
 struct bridge_host;
 struct bridge_flow;
+struct merge;
 
 /*
  * A request for one slot, embedded in scsi_cmd. The caller fills io and done
@@ -29,6 +30,14 @@ struct bridge_req {
 	uint32_t gen;			/* the slot's generation */
 	uint8_t state;
 	uint64_t wait_ns;		/* when it began to wait; 0: did not */
+	/* while it waits: its place among its flow's (order.c, tree.c) */
+	struct bridge_req *up, *left, *right;
+	uint32_t weight;
+	uint8_t place;
+	bool alone;			/* is sent again after a failure: takes nobody along */
+	struct merge *merge;		/* who rides with it, or with whom it rides (merge.c) */
+	uint64_t sent_ns;		/* when the disk got it, if that is asked for (depth.c) */
+	uint64_t refused_ns;		/* when the disk first had no room for it; 0: not yet */
 };
 
 enum bridge_verdict {
@@ -89,6 +98,8 @@ struct bridge_node_stats {
 	uint32_t limit, in_flight, max_in_flight, waiting;
 	uint64_t admitted, waited;	/* requests, and those that had to wait */
 	uint64_t wait_ns, wait_max_ns;	/* sum and longest of the waits */
+	uint64_t wait_p50_ns, wait_p99_ns;	/* so long did half, and 99 of 100 of them wait at most */
+	uint32_t configured;		/* limit before a full or slow disk cut it back (limit shows what holds) */
 };
 
 struct bridge_host *bridge_host_next(struct bridge_host *);	/* NULL: the first */
