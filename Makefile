@@ -35,7 +35,7 @@ CTL_OBJ := $(CTL_SRC:%.c=$(B)/%.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/fake/*.c)))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo
+BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/queues/cell
 
 .PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
 all: $(B)/sluiced $(B)/sluicectl
@@ -79,7 +79,11 @@ $(B)/tests/bench/load: $(LOAD_OBJ)
 $(B)/tests/bench/echo: $(B)/tests/bench/echo.o
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
--include $(LOAD_OBJ:.o=.d) $(B)/tests/bench/echo.d
+QUEUES_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/bench/queues/*.c)))
+$(B)/tests/bench/queues/cell: $(QUEUES_OBJ) $(LIB_OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
+
+-include $(LOAD_OBJ:.o=.d) $(QUEUES_OBJ:.o=.d) $(B)/tests/bench/echo.d
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
 	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)
