@@ -61,16 +61,18 @@ conf_check(struct conf_load *l)
 {
 	struct conf_rows rows = { conf_top_keys, l->conf };
 
+	l->conf->pos = (struct conf_pos){ l->files->name, 1, 1 };
 	if (!l->root->n) {
 		/* An emptied file must not take every target away at the next reload. */
 		if (!l->partial)
-			conf_error(l, (struct conf_pos){ l->files->name, 1, 1 },
+			conf_error(l, l->conf->pos,
 			    "nothing is configured: there is no key in the file");
 		return;
 	}
 	conf_map(l, l->root, "the top level", &rows, 1);
 	conf_adapters_check(l);
 	conf_names_check(l);
+	conf_depths_set(l->conf);
 }
 
 int

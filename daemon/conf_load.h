@@ -239,6 +239,8 @@ int conf_targets(struct conf_load *, const struct conf_node *, void *);
 /* Of a target, which out points to. */
 int conf_luns(struct conf_load *, const struct conf_node *, void *out);
 int conf_rules(struct conf_load *, const struct conf_node *, void *out);
+/* Tells each disk the depths of its LUNs. */
+void conf_depths_set(struct conf *);
 /* Do the rules speak of LUNs that are there? */
 void conf_rules_check(struct conf_load *, const struct conf_target *);
 

@@ -14,13 +14,18 @@ struct lun_read {
 	struct conf_pos disk_pos;
 };
 
-#define AT(f) .offset = offsetof(struct lun_read, f)
+static const struct conf_key read_keys[] = {
+	{ "disk", CONF_TEXT, CONF_REQUIRED, .offset = offsetof(struct lun_read, disk),
+	    .help = "name of a disk" },
+	{ .name = NULL }
+};
+
+#define AT(f) .offset = offsetof(struct conf_lun, f)
 const struct conf_key conf_lun_keys[] = {
-	{ "lun", CONF_UINT, CONF_REQUIRED, AT(lun.lun), .min = 0, .max = 16383 },
-	{ "disk", CONF_TEXT, CONF_REQUIRED, AT(disk), .help = "name of a disk" },
-	{ "depth", CONF_UINT, AT(lun.depth), .min = 1, .max = 65535,
+	{ "lun", CONF_UINT, CONF_REQUIRED, AT(lun), .min = 0, .max = 16383 },
+	{ "depth", CONF_UINT, CONF_HOT, AT(depth), .min = 1, .max = 65535,
 	    .help = "commands over this LUN; absent: the disk's" },
-	{ "read_only", CONF_BOOL, AT(lun.read_only), .fallback = "no" },
+	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
 	{ .name = NULL }
 };
 #undef AT
@@ -62,7 +67,7 @@ luns_place(struct conf_load *l, struct conf_target *t, const struct lun_read *v,
 int
 conf_luns(struct conf_load *l, const struct conf_node *list, void *out)
 {
-	struct conf_rows rows = { conf_lun_keys, NULL };
+	struct conf_rows rows[] = { { conf_lun_keys, NULL }, { read_keys, NULL } };
 	const struct conf_node *n;
 	struct lun_read *v, *at;
 	size_t nv = 0;
@@ -75,13 +80,34 @@ conf_luns(struct conf_load *l, const struct conf_node *list, void *out)
 		return -ENOMEM;
 	}
 	for (n = list->first; n; n = n->next) {
-		rows.base = at = &v[nv];
+		at = &v[nv];
+		rows[0].base = &at->lun;
+		rows[1].base = at;
 		at->lun.pos = n->pos;
-		if (conf_map(l, n, "a LUN", &rows, 1))
+		if (conf_map(l, n, "a LUN", rows, ARRAY_LEN(rows)))
 			continue;
 		at->disk_pos = conf_node_get(n, "disk")->pos;
 		nv++;
 	}
 	qsort(v, nv, sizeof(*v), lun_order);
 	return luns_place(l, out, v, (int)nv);
+}
+
+void
+conf_depths_set(struct conf *conf)
+{
+	struct conf_adapter *a;
+	struct conf_target *t;
+	struct conf_disk *d;
+
+	list_for_each(a, &conf->adapters, link)
+		list_for_each(d, &a->disks, link)
+			d->export_depth = 0;
+	list_for_each(t, &conf->targets, link) {
+		for (int i = 0; i < t->nluns; i++) {
+			d = t->luns[i].disk;
+			if (d)
+				d->export_depth = MAX(d->export_depth, t->luns[i].depth);
+		}
+	}
 }

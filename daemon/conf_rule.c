@@ -19,16 +19,16 @@ const struct conf_key conf_rule_keys[] = {
 	{ "luns", CONF_UINTS, AT(luns), .min = 0, .max = 16383,
 	    .help = "the LUNs it sees; absent: all" },
 	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
-	{ "depth", CONF_UINT, AT(depth), .min = 1, .max = 65535,
+	{ "depth", CONF_UINT, CONF_HOT, AT(depth), .min = 1, .max = 65535,
 	    .help = "commands of this initiator; absent: no limit of its own" },
-	{ "share", CONF_UINT, AT(share), .min = 1, .max = 255, .fallback = "1",
+	{ "share", CONF_UINT, CONF_HOT, AT(share), .min = 1, .max = 255, .fallback = "1",
 	    .help = "weight when initiators compete" },
-	{ "iops", CONF_UINT, AT(iops), .min = 1, .max = UINT32_MAX,
+	{ "iops", CONF_UINT, CONF_HOT, AT(iops), .min = 1, .max = UINT32_MAX,
 	    .help = "commands a second of this initiator; absent: no limit" },
-	{ "bandwidth", CONF_SIZE, AT(bandwidth), .min = 4096, .max = 1ull << 40,
+	{ "bandwidth", CONF_SIZE, CONF_HOT, AT(bandwidth), .min = 4096, .max = 1ull << 40,
 	    .help = "bytes a second of this initiator; absent: no limit" },
-	{ "burst", CONF_TIME, AT(burst_ns), .min = 1000000, .max = 60000000000u, .fallback = "1s",
-	    .help = "an idle initiator saves up what its rates give in this time" },
+	{ "burst", CONF_TIME, CONF_HOT, AT(burst_ns), .min = 1000000, .max = 60000000000u,
+	    .fallback = "1s", .help = "an idle initiator saves up what its rates give in this time" },
 	{ .name = NULL }
 };
 #undef AT

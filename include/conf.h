@@ -44,6 +44,7 @@ enum {				/* conf_key.flags */
 	CONF_REQUIRED = 1 << 0,
 	CONF_LATER = 1 << 1,	/* known, refused as "not supported yet" */
 	CONF_MORE_LATER = 1 << 2,	/* CONF_UINT(_AUTO): numbers above `later` are "not supported yet" */
+	CONF_HOT = 1 << 3,	/* a reload may change it: BOOL, UINT(_AUTO), SIZE, TIME, WORD */
 };
 
 struct conf_node;		/* a YAML node with its position; daemon/conf_load.h's own */
@@ -81,6 +82,7 @@ struct conf_disk {
 	char *name;
 	const struct disk_driver *driver;
 	uint32_t depth;			/* 0: the adapter's lun_depth */
+	uint32_t export_depth;		/* the largest of the LUNs that export it; 0: none says one */
 	uint64_t latency_target_ns;	/* 0: the adapter's */
 	uint16_t channel, id, lun;	/* address: "channel:target:lun"; absent: 0:n:0, n counted */
 	uint32_t block_size;		/* 512 or 4096 */
@@ -103,6 +105,13 @@ struct conf_adapter {
 	uint32_t max_waiters;		/* per initiator */
 	struct list disks;
 };
+
+/* The limit of a disk: the largest depth that its LUNs say, else its own, else the adapter's. */
+static inline uint32_t
+conf_disk_depth(const struct conf_disk *d)
+{
+	return d->export_depth ? d->export_depth : d->depth ? d->depth : d->adapter->lun_depth;
+}
 
 struct conf_portal {
 	struct list link;
@@ -165,6 +174,7 @@ struct conf_target {
 };
 
 struct conf {
+	struct conf_pos pos;		/* of the first file */
 	uint32_t reactors;		/* 0: auto */
 	uint64_t poll_ns;
 	uint64_t memory;
@@ -184,6 +194,19 @@ int conf_load(const char *path, struct conf **, void *err /* FILE * */);
 /* The same from memory, for tests and fuzzing; name stands for the file. include: is refused. */
 int conf_load_text(const char *name, const char *text, size_t len, struct conf **, void *err);
 void conf_free(struct conf *);
+
+/*
+ * Compares the running configuration with one that was loaded. What is changed
+ * and is not CONF_HOT is said to err as FILE:LINE:COLUMN: message, one a line.
+ * Returns how many lines.
+ */
+unsigned conf_diff(const struct conf *running, const struct conf *loaded, void *err /* FILE * */);
+/*
+ * After conf_diff has found nothing: the running configuration takes the values
+ * of all CONF_HOT keys. They are stored one by one, relaxed: who reads one on
+ * another thread loads it so.
+ */
+void conf_take(struct conf *running, const struct conf *loaded);
 
 /* iSCSI names (RFC 7143 4.2.7): checks and lowers in place. 0 or -EINVAL. */
 int conf_iscsi_name(char *name);
