@@ -15,6 +15,17 @@ struct bridge_host;
 struct bridge_flow;
 struct merge;
 
+/* What a reactor leaves for whoever has the adapter's lock; the bridge's own. */
+enum bridge_op_kind {
+	OP_ADMIT,			/* a request that has to wait */
+	OP_ADMIT_TOUCH,			/* the same; it held credits for a moment */
+	OP_RELEASE,			/* a slot that came back */
+};
+struct bridge_op {
+	struct bridge_op *next;
+	uint8_t kind;
+};
+
 /*
  * A request for one slot, embedded in scsi_cmd. The caller fills io and done
  * (and flow), and owns it again when it is done.
@@ -25,6 +36,7 @@ struct bridge_req {
 	void (*done)(struct bridge_req *);	/* on the flow's home reactor */
 	/* the bridge's own */
 	struct list link;
+	struct bridge_op op;
 	struct msg home;
 	uint32_t slot;			/* tag, and with it */
 	uint32_t gen;			/* the slot's generation */
@@ -95,8 +107,12 @@ enum bridge_kind { BRIDGE_HOST, BRIDGE_TARGET, BRIDGE_LUN, BRIDGE_INITIATOR };
 struct bridge_node_stats {
 	enum bridge_kind kind;
 	char name[64];			/* adapter; "channel:target"; disk; initiator name, cut */
-	uint32_t limit, in_flight, max_in_flight, waiting;
+	uint32_t limit, in_flight, waiting;	/* exact when the adapter is at rest */
+	uint32_t max_in_flight;		/* the most seen when somebody waited, or statistics were read */
 	uint64_t admitted, waited;	/* requests, and those that had to wait */
+	uint64_t fast, slow;		/* admitted at once; admitted in their turn */
+	uint64_t handoffs;		/* of the slow ones: in a slot that had just come back */
+	uint64_t flushes;		/* times that a reactor gave back what it kept */
 	uint64_t wait_ns, wait_max_ns;	/* sum and longest of the waits */
 	uint64_t wait_p50_ns, wait_p99_ns;	/* so long did half, and 99 of 100 of them wait at most */
 	uint32_t configured;		/* limit before a full or slow disk cut it back (limit shows what holds) */
@@ -113,6 +129,25 @@ int bridge_freeze(struct bridge_host *, enum bridge_kind, const char *name);
 int bridge_thaw(struct bridge_host *, enum bridge_kind, const char *name);
 /* Recounts every invariant of docs/BRIDGE.md; prints each breach to f. Returns their number. At rest or under load. */
 int bridge_check(struct bridge_host *, FILE *);
+
+/*
+ * How the adapter's hardware queues share its slots (enum queue_mode of conf.h;
+ * queues 0: as many as there are reactors). Nothing starts until all that runs
+ * has come back; who waits goes on waiting, in order of arrival at its LUN. Any
+ * thread but a reactor; waits. 0; -EINVAL; -EBUSY: another change is under way;
+ * -ETIMEDOUT, -ENOMEM: all is as it was.
+ */
+int bridge_set_mode(struct bridge_host *, int mode, uint32_t queues, uint64_t wait_ns);
+void bridge_get_mode(struct bridge_host *, int *mode, uint32_t *queues);
+
+/* What a reactor did for an adapter. */
+struct bridge_reactor_stats {
+	uint64_t combines, ops;		/* times it settled what had collected, and how many operations that were */
+	uint64_t grants;		/* requests that got their slot from it in their turn */
+	uint32_t kept;			/* tags in its cache now */
+};
+/* False: there is no such reactor. */
+bool bridge_reactor_stats(struct bridge_host *, unsigned reactor, struct bridge_reactor_stats *);
 
 /* -- life, by daemon/main.c on the main thread, reactors running -- */
 

@@ -164,7 +164,7 @@ adapter_open(const struct conf_adapter *conf)
 		if (err)
 			return err;
 	}
-	return 0;
+	return host_start(h, conf->queue_mode, conf->hw_queues);
 }
 
 int
@@ -184,20 +184,11 @@ adapters_open(const struct conf *conf)
 	return 0;
 }
 
-/* Requests that the disk has; d NULL: all of the host's disks. */
+/* Requests that the disk has. */
 static unsigned
-requests_out(struct bridge_host *h, const struct disk *d)
+requests_out(const struct disk *d)
 {
-	unsigned n = 0;
-
-	host_lock(h);
-	for (uint32_t i = 0; i < h->slots.count + SLOTS_RESERVED; i++) {
-		const struct bridge_req *req = h->slots.slot[i].req;
-
-		n += req && (!d || req->flow->disk == d);
-	}
-	host_unlock(h);
-	return n;
+	return host_slots_out(d->host, d->host->luns[d->node]);
 }
 
 static bool
@@ -208,8 +199,8 @@ at_rest(struct bridge_host *h)
 	host_lock(h);
 	/* A flow is put back when its last request has been at home. */
 	rest = list_empty(&h->flows);
-	host_unlock(h);
-	return rest && requests_out(h, NULL) == 0;
+	host_unlock(h, false);
+	return rest && host_slots_out(h, NULL) == 0;
 }
 
 static bool
@@ -247,7 +238,7 @@ adapters_settle(uint64_t wait_ns)
 	if (rest)
 		reactors_pass();
 	for (struct disk *d = adapter_disk_next(NULL); d && !rest; d = adapter_disk_next(d)) {
-		unsigned n = requests_out(d->host, d);
+		unsigned n = requests_out(d);
 
 		if (n)
 			log_warn("disk %s: never gave back %u requests", d->name, n);
@@ -263,8 +254,6 @@ adapters_close(void)
 
 	while ((d = adapter_disk_next(NULL)))
 		disk_close(d);
-	/* A kick may still be on its way to a reactor. */
-	reactors_pass();
 	while ((h = bridge_host_next(NULL)))
 		host_free(h);
 }

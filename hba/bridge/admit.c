@@ -1,29 +1,23 @@
-/* Requests on their way to the disk and back; a freed slot goes straight to the next waiter. */
+/* Requests on their way to the disk and back. */
 #include "admit.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#include "credit.h"
+#include "conf.h"
+#include "flow.h"
+#include "inbox.h"
 #include "stats.h"
 #include "wait.h"
 
-COUNTER(handoffs, "bridge_handoffs", "commands submitted by the reactor that freed their slot");
+COUNTER(handoffs, "bridge_handoffs", "commands that waited, submitted when their turn came");
 COUNTER(strays, "bridge_stray_completions", "completions that came twice or too late, dropped");
 
-/* Slots given to waiters in one go; the rest is left to a later turn of the loop. */
-enum { HANDOFF_MAX = 64 };
-
 /*
- * Of this thread. Requests with a slot wait in `run` for the loop below; `inside`
- * says that a disk's submit is on the stack, so that a completion from within
- * does not call done, and grants made meanwhile are left to the outer loop.
+ * Set while a disk's submit is on this thread's stack, so that a completion from
+ * within does not call done, and grants made meanwhile are left to the outer loop.
  */
-static __thread struct {
-	struct list run;
-	unsigned inside;
-	unsigned share;			/* hand-offs left in this go */
-} self;
+static __thread unsigned inside;
 
 static void
 req_home(struct msg *m)
@@ -45,126 +39,305 @@ req_start(struct bridge_req *req)
 {
 	enum disk_result result;
 
-	self.inside++;
+	inside++;
 	result = req->io.disk->driver->submit(&req->io);
-	self.inside--;
+	inside--;
 	return result;
 }
 
+/* seq_cst: after credits were given back this must not look earlier than that. */
+static inline bool
+gate_shut(const struct bridge_host *h, struct bridge_node *const node[LEVELS])
+{
+	if (likely(!atomic_load(&h->gates)))
+		return false;
+	for (int i = 0; i < LEVELS; i++)
+		if (atomic_load(&node[i]->gate))
+			return true;
+	return false;
+}
+
+/* The credits go back to where they came from. Who waited for them meanwhile is looked at in this turn. */
+static void
+credits_put(struct bridge_cpu *cpu, struct bridge_node *const node[LEVELS], int n)
+{
+	for (int i = 0; i < n; i++)
+		cache_put(cpu, &node[i]->cache[cpu->id]);
+}
+
+/* The slot's word says already that it is nobody's. */
+static void
+slot_release(struct bridge_cpu *cpu, struct slot *slot, struct bridge_node *const node[LEVELS])
+{
+	credits_put(cpu, node, AT_HOST);
+	YIELD_POINT();
+	cache_put_tag(cpu, node[AT_HOST], slot->tag);
+	YIELD_POINT();
+	if (unlikely(gate_shut(cpu->host, node)) && !BUG(7))
+		cpu->kick = true;
+}
+
+/*
+ * The disk is finished with a request: its slot goes to the next one, or back.
+ * False: it had been finished before. Runs no callback. inline_done: its submit
+ * has just said so, and nobody else has seen it.
+ */
+static inline bool
+req_release(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot, bool inline_done)
+{
+	struct bridge_node *node[LEVELS];
+	enum slot_state to = SLOT_FREE;
+
+	/* Before its nodes are asked: a slot that was never used has none. */
+	if (unlikely(!slot_is_held(slot, req)))
+		return false;
+	if (unlikely(slot_is_reserved(&cpu->host->slots, slot))) {
+		if (!slot_leave(slot, req, SLOT_FREE))
+			return false;
+		tags_put_reserved(&cpu->host->slots, slot);
+		return true;
+	}
+	for (int i = 0; i < LEVELS; i++)
+		node[i] = atomic_load_explicit(&slot->node[i], memory_order_relaxed);
+	if (unlikely(gate_shut(cpu->host, node)))
+		to = SLOT_BACK;
+	if (inline_done)
+		slot_leave_inline(slot, req, to);
+	else if (!slot_leave(slot, req, to))
+		return false;
+	if (likely(to == SLOT_FREE))
+		slot_release(cpu, slot, node);
+	else
+		inbox_add(cpu, &slot->op, OP_RELEASE);
+	return true;
+}
+
+/* -- to the disk -- */
+
+static void
+stray(void)
+{
+	counter_add(&strays, 1);
+}
+
+/* A request that has waited, or comes from another reactor: what it ends with is posted home. */
+static void
+req_run(struct bridge_cpu *cpu, struct bridge_req *req)
+{
+	struct slot *slot = slot_of(&cpu->host->slots, req);
+
+	slot_run(slot, req);
+	if (req_start(req) != DISK_DONE)
+		return;
+	if (req_release(cpu, req, slot, true))
+		req_post(req);
+	else
+		stray();
+}
+
+static void
+req_run_here(struct msg *m)
+{
+	struct bridge_req *req = container_of(m, struct bridge_req, home);
+
+	admit_begin();
+	req_run(host_cpu(req->flow->host), req);
+	admit_end();
+}
+
+static void
+req_send(struct bridge_req *req, unsigned to)
+{
+	req->home.fn = req_run_here;
+	reactor_post(reactor_get(to), &req->home);
+}
+
+/* On whose hardware queue: divided, its home's; else that of the reactor that let it go. */
+static void
+req_go(struct bridge_req *req)
+{
+	struct bridge_flow *f = req->flow;
+	struct bridge_cpu *cpu = host_cpu(f->host);
+	bool divided = flow_node(f, AT_HOST) != f->host->node;
+	unsigned to = atomic_load_explicit(divided ? &f->cpu->to : &cpu->to,
+	    memory_order_relaxed);
+
+	counter_add(&handoffs, 1);
+	if (to == cpu->id)
+		req_run(cpu, req);
+	else
+		req_send(req, to);
+}
+
 void
-admit_kick(struct bridge_host *h)
+admit_begin(void)
 {
-	struct reactor *to = reactor_self();
-
-	if (h->kicked || h->node.waiting == 0)
-		return;
-	h->kicked = true;
-	reactor_post(to ? to : h->kick_to, &h->kick);
+	if (!inside)
+		bridge_grants.left = HANDOFF_MAX;
 }
 
-/* Under the lock: after room appeared, the waiters whose turn it is get it. */
-static void
-settle(struct bridge_host *h)
+bool
+admit_more(void)
 {
-	unsigned n;
-
-	if (h->node.waiting == 0)
-		return;
-	if (!self.run.next)
-		list_init(&self.run);
-	n = wait_settle(h, &self.run, self.share);
-	self.share -= n;
-	if (self.share == 0)
-		admit_kick(h);
+	return bridge_grants.left > 0;
 }
 
-/* The disk is finished with a request. False: it was already. Runs no callback. */
-static bool
-req_release(struct bridge_host *h, struct bridge_req *req)
+/* Until nothing is left: a request that is done at once may make room for the next. */
+void
+admit_end(void)
 {
-	bool mine;
+	struct list *run = &bridge_grants.run;
 
-	host_lock(h);
-	mine = credit_give(h, req);
-	if (mine)
-		settle(h);
-	host_unlock(h);
-	return mine;
-}
-
-/* Submits what settle has granted, until nothing is left; a request that is done at once makes room for the next. */
-static void
-hand_off(void)
-{
-	struct bridge_req *req;
-
-	if (self.inside || !self.run.next)
+	if (likely(!run->next) || inside)
 		return;
-	while (!list_empty(&self.run)) {
-		req = list_first(&self.run, struct bridge_req, link);
+	while (!list_empty(run)) {
+		struct bridge_req *req = list_first(run, struct bridge_req, link);
+
 		list_del(&req->link);
-		counter_add(&handoffs, 1);
-		if (req_start(req) == DISK_DONE) {
-			req_release(req->flow->host, req);
-			req_post(req);
-		}
+		req_go(req);
 	}
 }
 
-static void
-begin(void)
+void
+admit_kicked(struct msg *m)
 {
-	if (!self.inside)
-		self.share = HANDOFF_MAX;
+	struct bridge_host *h = container_of(m, struct bridge_host, kick);
+
+	admit_begin();
+	atomic_exchange(&h->kicked, false);
+	inbox_combine(host_cpu(h));
+	admit_end();
 }
 
-/* Runs a request that has its slot, on its home reactor. */
-static enum bridge_verdict
-run_here(struct bridge_req *req)
+/* -- from the device server -- */
+
+/* One credit at each node and a tag. NULL: not all; undone: some were held for a moment. */
+static inline struct slot *
+credits_take(struct bridge_cpu *cpu, struct bridge_node *const node[LEVELS], bool *undone)
+{
+	struct slot *slot = NULL;
+	int n = 0;
+
+	while (n < AT_HOST && cache_take(cpu, &node[n]->cache[cpu->id])) {
+		n++;
+		YIELD_POINT();
+	}
+	if (likely(n == AT_HOST))
+		slot = cache_take_tag(cpu, node[AT_HOST], &cpu->host->slots);
+	if (likely(slot))
+		return slot;
+	YIELD_POINT();
+	credits_put(cpu, node, n);
+	*undone = n > 0;
+	return NULL;
+}
+
+/* Past nobody of its own flow, and past no gate. */
+static inline bool
+may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bool may_wait)
+{
+	const struct bridge_cpu *cpu = f->cpu;
+
+	/* Acquire: those before it have their slots. */
+	if (unlikely(f->sent != atomic_load_explicit(&f->left, memory_order_acquire)))
+		return false;
+	if (unlikely(!atomic_load_explicit(&cpu->combines_here, memory_order_relaxed)))
+		return false;
+	/* What may not wait may not be sent to another reactor either. */
+	if (unlikely(!may_wait) &&
+	    atomic_load_explicit(&cpu->to, memory_order_relaxed) != cpu->id)
+		return false;
+	return !gate_shut(f->host, node);
+}
+
+/* It has its slot: to the disk, here or where the hardware queue is. */
+static inline enum bridge_verdict
+req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot,
+    struct bridge_node *const node[LEVELS])
 {
 	enum bridge_verdict verdict = BRIDGE_PENDING;
+	unsigned to;
 
-	begin();
+	slot_hold(slot, req, node);
+	req->state = REQ_RUNNING;
+	if (likely(node[AT_HOST]))
+		for (int i = 0; i < LEVELS; i++)
+			cache_count(&node[i]->cache[cpu->id].admitted, 1);
+	/* Read after the tag was taken: it came home before the mode could change. */
+	to = atomic_load_explicit(&cpu->to, memory_order_relaxed);
+	if (unlikely(to != cpu->id)) {
+		req_send(req, to);
+		return BRIDGE_PENDING;
+	}
+	slot_run(slot, req);
+	admit_begin();
 	if (req_start(req) == DISK_DONE) {
-		req_release(req->flow->host, req);
 		verdict = BRIDGE_DONE;
+		if (unlikely(!req_release(cpu, req, slot, true)))
+			stray();
 	}
 	/* Also when it is pending: the disk may have finished others from within submit. */
-	hand_off();
+	admit_end();
 	return verdict;
+}
+
+/*
+ * It has to wait. What this reactor keeps is given back first: others would not
+ * let it pass while a credit of its own lies here.
+ */
+static enum bridge_verdict
+req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *const node[LEVELS],
+    bool undone)
+{
+	struct bridge_flow *f = req->flow;
+	struct bridge_host *h = cpu->host;
+	uint32_t before = atomic_fetch_add_explicit(&f->initiator->waiters, 1,
+	    memory_order_relaxed);
+
+	if (h->max_waiters && before >= h->max_waiters) {
+		atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+		return BRIDGE_FULL;
+	}
+	for (int i = 0; i < LEVELS && !BUG(2); i++)
+		undone |= cache_flush(cpu, &node[i]->cache[cpu->id]);
+	req->state = REQ_WAITING;
+	req->slot = UINT32_MAX;
+	req->wait_ns = now_ns();
+	f->sent++;
+	inbox_add(cpu, &req->op, undone && !BUG(10) ? OP_ADMIT_TOUCH : OP_ADMIT);
+	return BRIDGE_PENDING;
 }
 
 static enum bridge_verdict
 submit(struct bridge_req *req, bool may_wait)
 {
 	struct bridge_flow *f = req->flow;
-	struct bridge_host *h = f->host;
-	enum bridge_verdict verdict;
+	struct bridge_cpu *cpu = f->cpu;
+	enum bridge_verdict verdict = BRIDGE_WOULD_WAIT;
+	struct bridge_node *node[LEVELS];
+	struct slot *slot = NULL;
+	bool undone = false;
 
 	OWNED_BY(f->home);
 	req->io.disk = f->disk;
+	req->io.who = f->who;
 	if (unlikely(!f->disk->online)) {
 		req->io.result = -ENODEV;
 		return BRIDGE_DONE;
 	}
-	host_lock(h);
-	if (likely(credit_open(f))) {
-		credit_take(f, req);
-		host_unlock(h);
-		return run_here(req);
-	}
-	if (!may_wait)
-		verdict = BRIDGE_WOULD_WAIT;
-	else if (h->max_waiters && f->node[AT_INITIATOR]->waiting >= h->max_waiters)
-		verdict = BRIDGE_FULL;
-	else {
-		req->state = REQ_WAITING;
-		req->wait_ns = now_ns();
-		h->kick_to = f->home;
-		wait_add(f, req);
-		verdict = BRIDGE_PENDING;
-	}
-	host_unlock(h);
+	for (int i = 0; i < LEVELS; i++)
+		node[i] = flow_node(f, i);
+	if (likely(may_take(f, node, may_wait)))
+		slot = credits_take(cpu, node, &undone);
+	if (likely(slot))
+		return req_admit(cpu, req, slot, node);
+	admit_begin();
+	if (may_wait)
+		verdict = req_wait(cpu, req, node, undone);
+	/* Giving back is a release, also here. */
+	if (verdict != BRIDGE_PENDING && undone && !BUG(10) && gate_shut(f->host, node))
+		cpu->kick = true;
+	admit_end();
 	return verdict;
 }
 
@@ -184,69 +357,96 @@ enum bridge_verdict
 bridge_urgent(struct bridge_req *req)
 {
 	struct bridge_flow *f = req->flow;
-	bool got;
+	struct bridge_node *node[LEVELS] = { [AT_LUN] = flow_node(f, AT_LUN) };
+	struct slot *slot;
 
 	OWNED_BY(f->home);
 	req->io.disk = f->disk;
+	req->io.who = f->who;
 	if (!f->disk->online) {
 		req->io.result = -ENODEV;
 		return BRIDGE_DONE;
 	}
-	host_lock(f->host);
-	got = slot_get_reserved(&f->host->slots, req);
-	if (got)
-		req->state = REQ_RUNNING;
-	host_unlock(f->host);
-	return got ? run_here(req) : BRIDGE_WOULD_WAIT;
+	slot = tags_get_reserved(&f->host->slots);
+	if (!slot)
+		return BRIDGE_WOULD_WAIT;
+	return req_admit(f->cpu, req, slot, node);
 }
 
 enum bridge_cancel
 bridge_cancel(struct bridge_req *req)
 {
-	struct bridge_host *h = req->flow->host;
+	struct bridge_cpu *cpu = req->flow->cpu;
+	struct bridge_host *h = cpu->host;
 	enum bridge_cancel answer = BRIDGE_RUNNING;
 
 	OWNED_BY(req->flow->home);
-	begin();
-	host_lock(h);
+	admit_begin();
+	inbox_push(cpu);
+	lock_take(&h->lock);
+	/* With the inbox empty it is in its flow's queue, or has its slot. */
+	inbox_run(cpu);
 	if (req->state == REQ_WAITING) {
 		wait_del(req);
 		req->state = REQ_IDLE;
-		/* Its place in line may have been the one that others stood behind. */
-		settle(h);
 		answer = BRIDGE_CANCELLED;
+		/* Its place in line may have been the one that others stood behind. */
+		if (!wait_settle(cpu, &bridge_grants))
+			cpu->kick = true;
+	} else {
+		slot_abort(slot_of(&h->slots, req), req);
 	}
-	host_unlock(h);
-	hand_off();
+	lock_drop(&h->lock);
+	inbox_combine(cpu);
+	admit_end();
 	return answer;
+}
+
+/* -- from the disk -- */
+
+/* On a thread without caches: all of it goes to the inbox, and a reactor is told. */
+static void
+done_elsewhere(struct bridge_host *h, struct bridge_req *req, struct slot *slot)
+{
+	bool reserved = slot_is_reserved(&h->slots, slot);
+
+	if (!slot_leave(slot, req, reserved ? SLOT_FREE : SLOT_BACK)) {
+		stray();
+		return;
+	}
+	if (reserved) {
+		tags_put_reserved(&h->slots, slot);
+	} else {
+		inbox_push_one(h, &slot->op, OP_RELEASE);
+		inbox_kick(h);
+	}
+	req_post(req);
 }
 
 void
 disk_io_done(struct disk_io *io)
 {
 	struct bridge_req *req = container_of(io, struct bridge_req, io);
+	struct bridge_host *h = io->disk->host;
+	struct slot *slot = slot_of(&h->slots, req);
+	struct bridge_cpu *cpu = host_cpu(h);
+	bool mine;
 
-	begin();
-	if (!req_release(io->disk->host, req)) {
-		counter_add(&strays, 1);
+	if (unlikely(!slot)) {
+		stray();
 		return;
 	}
-	hand_off();
-	if (self.inside || req->flow->home != reactor_self())
+	if (unlikely(!cpu)) {
+		done_elsewhere(h, req, slot);
+		return;
+	}
+	admit_begin();
+	mine = req_release(cpu, req, slot, false);
+	admit_end();
+	if (unlikely(!mine))
+		stray();
+	else if (inside || req->flow->cpu != cpu)
 		req_post(req);
 	else
 		req->done(req);
-}
-
-void
-admit_kicked(struct msg *m)
-{
-	struct bridge_host *h = container_of(m, struct bridge_host, kick);
-
-	begin();
-	host_lock(h);
-	h->kicked = false;
-	settle(h);
-	host_unlock(h);
-	hand_off();
 }

@@ -2,14 +2,17 @@
 #ifndef ADMIT_H
 #define ADMIT_H
 
-#include "host.h"
+#include "cache.h"
 #include "reactor.h"
 
-/*
- * Under the lock: waiters may have become able to run, and this is no reactor,
- * or one that has done its share of this turn: a reactor is told to look.
- */
-void admit_kick(struct bridge_host *);
+/* Requests let go in their turn, in one go; the rest is left to a later turn of the loop. */
+enum { HANDOFF_MAX = 64 };
+
+/* Around every combining: how many may be let go; then they are submitted. */
+void admit_begin(void);
+void admit_end(void);
+/* May this thread still let somebody go? */
+bool admit_more(void);
 void admit_kicked(struct msg *);
 
 #endif

@@ -5,61 +5,116 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admit.h"
-#include "wait.h"
+#include "conf.h"
 
 static struct initiator *
-initiator_find(struct bridge_host *h, const char *name)
+initiator_find(struct list *in, const char *name)
 {
 	struct initiator *ini;
 
-	list_for_each(ini, &h->initiators, link)
+	list_for_each(ini, in, link)
 		if (strcmp(ini->node->name, name) == 0)
 			return ini;
 	return NULL;
 }
 
 static struct initiator *
+initiator_new(struct bridge_host *h, const char *name)
+{
+	struct initiator *ini = aligned_alloc(_Alignof(struct initiator), sizeof(*ini));
+
+	if (!ini)
+		return NULL;
+	memset(ini, 0, sizeof(*ini));
+	ini->node = node_new(h, AT_INITIATOR, name, UNLIMITED);
+	if (!ini->node) {
+		free(ini);
+		return NULL;
+	}
+	list_init(&ini->dents);
+	list_init(&ini->link);
+	return ini;
+}
+
+/* One whose credits have all come home serves another name, so that their number is bounded. */
+static struct initiator *
+initiator_recycle(struct bridge_host *h, const char *name)
+{
+	struct initiator *ini;
+
+	list_for_each(ini, &h->gone, link) {
+		struct bridge_node *n = ini->node;
+
+		if (atomic_load(&n->gate) & GATE_LEAVING)
+			continue;
+		if (node_rename(n, name))
+			return NULL;
+		n->admitted_before += node_admitted(n);
+		n->granted = n->handed = n->waited = n->wait_ns = n->wait_max_ns = 0;
+		n->max_in_flight = 0;
+		node_set_limit(n, UNLIMITED);
+		ini->depth = 0;
+		return ini;
+	}
+	return NULL;
+}
+
+/* A name that has left and comes back finds what it still has in flight. */
+static struct initiator *
 initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
 {
-	struct initiator *ini = initiator_find(h, name);
+	struct initiator *ini = initiator_find(&h->initiators, name);
 
 	if (!ini) {
-		ini = calloc(1, sizeof(*ini));
+		ini = initiator_find(&h->gone, name);
+		if (!ini)
+			ini = initiator_recycle(h, name);
+		if (!ini)
+			ini = initiator_new(h, name);
 		if (!ini)
 			return NULL;
-		ini->node = bridge_node_new(AT_INITIATOR, name, UINT32_MAX);
-		if (!ini->node) {
-			free(ini);
-			return NULL;
-		}
-		list_init(&ini->dents);
-		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
+		node_gate_clear(ini->node, GATE_LEAVING);
+		list_del(&ini->link);
 		list_add_tail(&h->initiators, &ini->link);
+		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
 	}
 	/* Another login with the same depth keeps what an administrator has set meanwhile. */
 	if (depth && depth != ini->depth) {
 		ini->depth = depth;
-		ini->node->limit = depth;
-		wait_touch(h, ini->node);
-		admit_kick(h);
+		node_set_limit(ini->node, (int32_t)MIN(depth, (uint32_t)UNLIMITED));
 	}
 	ini->flows++;
 	return ini;
 }
 
+/* Its node stays: slots on their way back and reactors' caches name it. */
 static void
-initiator_put(struct initiator *ini)
+initiator_put(struct bridge_host *h, struct initiator *ini)
 {
 	if (--ini->flows > 0)
 		return;
-	assert(list_empty(&ini->dents));
-	bridge_node_free(ini->node);
+	assert(list_empty(&ini->dents) && ini->node->waiting == 0);
+	list_del(&ini->node->link);
 	list_del(&ini->link);
-	free(ini);
+	list_add_tail(&h->gone, &ini->link);
+	node_gate_clear(ini->node, GATE_FROZEN);
+	node_gate_set(ini->node, GATE_LEAVING);
+	node_gate_look(ini->node);
 }
 
-static struct dent *
+void
+flow_initiators_free(struct bridge_host *h)
+{
+	struct initiator *ini, *next;
+
+	list_for_each_safe(ini, next, &h->gone, link) {
+		list_del(&ini->link);
+		node_free(ini->node);
+		free(ini);
+	}
+}
+
+struct dent *
 dent_get(struct initiator *ini, struct bridge_node *n)
 {
 	struct dent *d;
@@ -80,7 +135,7 @@ dent_get(struct initiator *ini, struct bridge_node *n)
 	return d;
 }
 
-static void
+void
 dent_put(struct dent *d)
 {
 	if (!d || --d->users > 0)
@@ -97,49 +152,90 @@ flow_free(struct bridge_flow *f)
 	for (int i = 0; i < LEVELS; i++)
 		dent_put(f->dent[i]);
 	if (f->initiator)
-		initiator_put(f->initiator);
+		initiator_put(f->host, f->initiator);
 	list_del(&f->of_host);
 	free(f);
+}
+
+/* FNV-1a. Never 0, which stands for nobody. */
+static uint64_t
+name_hash(const char *name)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+	return h ? h : 1;
+}
+
+static struct bridge_flow *
+flow_new(struct disk *disk, const char *initiator, uint32_t weight, struct reactor *home)
+{
+	struct bridge_flow *f = aligned_alloc(_Alignof(struct bridge_flow), sizeof(*f));
+
+	if (!f)
+		return NULL;
+	memset(f, 0, sizeof(*f));
+	f->host = disk->host;
+	f->cpu = f->host->cpu[reactor_id(home)];
+	f->disk = disk;
+	f->home = home;
+	f->who = name_hash(initiator);
+	f->weight = MAX(weight, 1u);
+	f->at = NOWHERE;
+	list_init(&f->queue);
+	list_init(&f->link);
+	list_init(&f->of_host);
+	return f;
+}
+
+struct bridge_node *
+flow_host_node(struct bridge_host *h, unsigned home)
+{
+	return h->mode == QUEUE_DIVIDED ? h->queue_node[home % h->queues] : h->node;
+}
+
+/* Finds its nodes, and its initiator's place at each. */
+static bool
+flow_join(struct bridge_flow *f, const char *initiator, uint32_t depth)
+{
+	struct bridge_host *h = f->host;
+	struct bridge_node *lun = h->luns[f->disk->node], *node[LEVELS];
+
+	f->initiator = initiator_get(h, initiator, depth);
+	if (!f->initiator)
+		return false;
+	node[AT_INITIATOR] = f->initiator->node;
+	node[AT_LUN] = lun;
+	node[AT_TARGET] = lun->outward;
+	node[AT_HOST] = flow_host_node(h, f->cpu->id);
+	for (int i = 0; i < LEVELS; i++) {
+		atomic_store_explicit(&f->node[i], node[i], memory_order_relaxed);
+		f->dent[i] = dent_get(f->initiator, node[i]);
+		if (!f->dent[i])
+			return false;
+	}
+	list_add_tail(&h->flows, &f->of_host);
+	return true;
 }
 
 struct bridge_flow *
 bridge_flow_get(struct disk *disk, const char *initiator, const struct bridge_limits *limits,
     struct reactor *home)
 {
+	struct bridge_flow *f = flow_new(disk, initiator, limits->weight, home);
 	struct bridge_host *h = disk->host;
-	struct bridge_flow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	f->host = h;
-	f->disk = disk;
-	f->home = home;
-	f->weight = MAX(limits->weight, 1u);
-	f->at = NOWHERE;
-	list_init(&f->queue);
-	list_init(&f->link);
-	list_init(&f->of_host);
-
 	host_lock(h);
-	f->initiator = initiator_get(h, initiator, limits->depth);
-	if (!f->initiator)
-		goto no_memory;
-	f->node[AT_INITIATOR] = f->initiator->node;
-	f->node[AT_LUN] = h->luns[disk->node];
-	f->node[AT_TARGET] = f->node[AT_LUN]->outward;
-	f->node[AT_HOST] = &h->node;
-	for (int i = 0; i < LEVELS; i++) {
-		f->dent[i] = dent_get(f->initiator, f->node[i]);
-		if (!f->dent[i])
-			goto no_memory;
+	if (!flow_join(f, initiator, limits->depth)) {
+		flow_free(f);
+		f = NULL;
 	}
-	list_add_tail(&h->flows, &f->of_host);
-	host_unlock(h);
+	/* A depth may have grown. */
+	host_unlock(h, true);
 	return f;
-no_memory:
-	flow_free(f);
-	host_unlock(h);
-	return NULL;
 }
 
 void
@@ -152,6 +248,7 @@ bridge_flow_put(struct bridge_flow *f)
 	h = f->host;
 	host_lock(h);
 	assert(list_empty(&f->queue) && f->at == NOWHERE);
+	assert(f->sent == atomic_load_explicit(&f->left, memory_order_relaxed));
 	flow_free(f);
-	host_unlock(h);
+	host_unlock(h, false);
 }

@@ -2,6 +2,7 @@
 #ifndef FLOW_H
 #define FLOW_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "bridge.h"
@@ -9,31 +10,57 @@
 #include "list.h"
 #include "node.h"
 
-/* All nexuses of one initiator name at one adapter. Under the host's lock; freed with its last flow. */
+/*
+ * All nexuses of one initiator name at one adapter. Under the host's lock, but
+ * for waiters. Requests on their way back outlive the last flow, so it stays,
+ * in host->gone, until its name comes back or its node serves another one.
+ */
 struct initiator {
 	struct bridge_node *node;	/* AT_INITIATOR; its name is the initiator's */
 	struct list dents;		/* at every node it has flows through */
 	struct list link;
 	uint32_t flows;
 	uint32_t depth;			/* as configured last; 0: no limit */
+	/* Requests that wait, also those that nobody has looked at yet. Relaxed: a bound, and no more. */
+	OWN_LINE _Atomic uint32_t waiters;
 };
 
-/*
- * Made and freed on its home reactor; everything but the constant fields is
- * under the host's lock.
- */
+/* Made and freed on its home reactor. */
 struct bridge_flow {
-	struct bridge_node *node[LEVELS];
-	struct list queue;		/* requests that wait, oldest first */
-	struct bridge_host *host;	/* constant, as are disk and home */
+	/* -- the home's -- */
+	OWN_LINE struct bridge_cpu *cpu;
+	struct bridge_host *host;	/* constant, as are disk, home, who, and node but at the adapter */
 	struct disk *disk;
 	struct reactor *home;
+	uint64_t who;			/* for disk_io.who */
+	_Atomic(struct bridge_node *) node[LEVELS];	/* at the adapter a change of mode replaces it, under the lock */
+	uint32_t sent;			/* requests that had to wait, ever */
+	/* -- under the lock -- */
+	OWN_LINE _Atomic uint32_t left;	/* of these no longer wait; the home reads it: what is waiting must not be overtaken */
 	uint32_t weight;
 	uint8_t at;			/* the one ring it is in, or NOWHERE */
+	struct list queue;		/* requests that wait, oldest first */
 	struct list link;		/* in dent->flows */
 	struct dent *dent[LEVELS];
+	struct dent *next_dent;		/* at the adapter, while the mode changes */
 	struct initiator *initiator;
 	struct list of_host;
 };
+
+static inline struct bridge_node *
+flow_node(const struct bridge_flow *f, int level)
+{
+	/* Acquire: a node that a change of mode has just made. */
+	return atomic_load_explicit(&f->node[level], memory_order_acquire);
+}
+
+/* The node at the adapter for flows of that home. Under the lock. */
+struct bridge_node *flow_host_node(struct bridge_host *, unsigned home);
+
+/* NULL: no memory. Under the lock. */
+struct dent *dent_get(struct initiator *, struct bridge_node *);
+void dent_put(struct dent *);	/* NULL is allowed */
+
+void flow_initiators_free(struct bridge_host *);	/* those that are gone */
 
 #endif

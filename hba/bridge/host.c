@@ -7,63 +7,98 @@
 #include <string.h>
 
 #include "admit.h"
+#include "flow.h"
+#include "mode.h"
+#include "poll.h"
+
+#ifdef BQ_YIELD
+void (*bridge_yield)(void);
+#endif
 
 /* Changes only while no other thread uses the bridge: adapters_open and adapters_close. */
 static struct list hosts = LIST_INIT(hosts);
 
 static int
-lock_init(pthread_mutex_t *lock)
+cpus_new(struct bridge_host *h)
 {
-	pthread_mutexattr_t attr;
-	int err;
+	h->cpu = calloc(h->ncpus, sizeof(*h->cpu));
+	if (!h->cpu)
+		return -ENOMEM;
+	for (unsigned i = 0; i < h->ncpus; i++) {
+		h->cpu[i] = cpu_new(h, i);
+		if (!h->cpu[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
 
-	err = pthread_mutexattr_init(&attr);
-	if (err)
-		return -err;
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	err = pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return -err;
+static void
+lists_init(struct bridge_host *h)
+{
+	struct list *const all[] = { &h->dirty, &h->serve, &h->tidy, &h->spill, &h->gated,
+		&h->initiators, &h->flows, &h->gone, &h->link };
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		list_init(all[i]);
+	for (int i = 0; i < LEVELS; i++)
+		list_init(&h->nodes[i]);
+}
+
+/* Takes a half-built host. */
+static void
+host_destroy(struct bridge_host *h)
+{
+	struct bridge_node *n, *next;
+
+	list_del(&h->link);
+	flow_initiators_free(h);
+	for (int i = 0; i < LEVELS; i++)
+		list_for_each_safe(n, next, &h->nodes[i], link)
+			node_free(n);
+	for (unsigned i = 0; i < REACTORS_MAX; i++)
+		node_free(h->queue_node[i]);
+	for (unsigned i = 0; i < h->ncpus && h->cpu; i++)
+		free(h->cpu[i]);
+	slots_fini(&h->slots);
+	free(h->cpu);
+	free(h->luns);
+	free(h);
+}
+
+static struct bridge_node *
+add_node(struct bridge_host *h, enum level level, const char *name, uint32_t limit)
+{
+	struct bridge_node *n = node_new(h, level, name, (int32_t)limit);
+
+	if (n)
+		list_add_tail(&h->nodes[level], &n->link);
+	return n;
 }
 
 struct bridge_host *
 host_new(const char *name, uint32_t can_queue, uint32_t max_waiters)
 {
 	struct bridge_host *h = aligned_alloc(_Alignof(struct bridge_host), sizeof(*h));
-	char *copy = strdup(name);
 
-	if (!h || !copy)
-		goto no_memory;
+	if (!h)
+		return NULL;
 	memset(h, 0, sizeof(*h));
-	if (slots_init(&h->slots, can_queue) || lock_init(&h->lock)) {
-		slots_fini(&h->slots);
-		goto no_memory;
-	}
-	bridge_node_init(&h->node, AT_HOST, copy, can_queue);
-	list_init(&h->dirty);
-	list_init(&h->initiators);
-	list_init(&h->flows);
-	for (int i = 0; i < LEVELS; i++)
-		list_init(&h->nodes[i]);
-	list_add_tail(&h->nodes[AT_HOST], &h->node.link);
+	lists_init(h);
+	h->ncpus = h->users = h->queues = reactor_count();
+	h->cap = BCAP_MAX;
+	h->limit = can_queue;
 	h->max_waiters = max_waiters;
 	h->kick.fn = admit_kicked;
+	if (slots_init(&h->slots, can_queue) || cpus_new(h))
+		goto no_memory;
+	h->node = add_node(h, AT_HOST, name, can_queue);
+	if (!h->node)
+		goto no_memory;
 	list_add_tail(&hosts, &h->link);
 	return h;
 no_memory:
-	free(h);
-	free(copy);
+	host_destroy(h);
 	return NULL;
-}
-
-static struct bridge_node *
-add_node(struct bridge_host *h, enum level level, const char *name, uint32_t limit)
-{
-	struct bridge_node *n = bridge_node_new(level, name, limit);
-
-	if (n)
-		list_add_tail(&h->nodes[level], &n->link);
-	return n;
 }
 
 int
@@ -87,25 +122,55 @@ host_add_lun(struct bridge_host *h, const char *name, uint32_t depth, const char
 	return h->nluns++;
 }
 
+static void
+open_on(void *arg)
+{
+	struct bridge_host *h = arg;
+
+	cpu_open(host_cpu(h));
+}
+
+static void
+close_on(void *arg)
+{
+	struct bridge_host *h = arg;
+
+	cpu_close(host_cpu(h));
+}
+
+static void
+nothing(void *arg)
+{
+}
+
+int
+host_start(struct bridge_host *h, int mode, uint32_t queues)
+{
+	int err = mode_set(h, mode, queues);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < h->ncpus; i++)
+		reactor_call(reactor_get(i), open_on, h);
+	h->started = true;
+	return 0;
+}
+
+/* What reactors keep or have not sent comes back; nothing runs and nobody waits. */
 void
 host_free(struct bridge_host *h)
 {
-	struct bridge_node *n, *next;
-
 	if (!h)
 		return;
 	assert(list_empty(&h->flows) && list_empty(&h->initiators));
-	assert(h->node.in_flight == 0 && !h->kicked);
-	slots_fini(&h->slots);
-	list_for_each_safe(n, next, &h->nodes[AT_LUN], link)
-		bridge_node_free(n);
-	list_for_each_safe(n, next, &h->nodes[AT_TARGET], link)
-		bridge_node_free(n);
-	list_del(&h->link);
-	pthread_mutex_destroy(&h->lock);
-	free(h->luns);
-	free(h->node.name);
-	free(h);
+	assert(host_slots_out(h, NULL) == 0);
+	for (unsigned i = 0; i < h->ncpus && h->started; i++)
+		reactor_call(reactor_get(i), close_on, h);
+	/* Twice: a kick may be on its way to a reactor, which may pass it on to the first. */
+	for (unsigned i = 0; i < 2 * h->ncpus; i++)
+		reactor_call(reactor_get(i / 2 % h->ncpus), nothing, NULL);
+	assert(!atomic_load(&h->inbox) && !atomic_load(&h->kicked));
+	host_destroy(h);
 }
 
 struct bridge_node *
@@ -125,6 +190,22 @@ host_find_node(struct bridge_host *h, enum bridge_kind kind, const char *name)
 	return NULL;
 }
 
+unsigned
+host_slots_out(const struct bridge_host *h, const struct bridge_node *lun)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < h->slots.count + SLOTS_RESERVED; i++) {
+		const struct slot *s = &h->slots.slot[i];
+		enum slot_state state = slot_state(s);
+
+		if (state == SLOT_HELD || state == SLOT_INFLIGHT || state == SLOT_ABORTING)
+			n += !lun || atomic_load_explicit(&s->node[AT_LUN],
+			    memory_order_relaxed) == lun;
+	}
+	return n;
+}
+
 struct bridge_host *
 bridge_host_next(struct bridge_host *h)
 {
@@ -136,5 +217,5 @@ bridge_host_next(struct bridge_host *h)
 const char *
 bridge_host_name(const struct bridge_host *h)
 {
-	return h->node.name;
+	return h->node->name;
 }

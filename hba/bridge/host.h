@@ -1,59 +1,96 @@
-/* One adapter: its limits, its tags and its one lock. */
+/* One adapter: its limits, its tags, and what its reactors leave for each other. */
 #ifndef HOST_H
 #define HOST_H
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "bridge.h"
+#include "cache.h"
 #include "list.h"
+#include "lock.h"
 #include "node.h"
 #include "slot.h"
 
 struct bridge_host {
-	/*
-	 * Guards everything below and every node, dent and flow of this host.
-	 * Spins before it sleeps; never held over a disk's submit or a callback.
-	 */
-	OWN_LINE pthread_mutex_t lock;
+	/* -- constant, or changed only by a change of mode -- */
 	struct slots slots;
-	struct list dirty;		/* nodes whose ring must be looked at */
-	bool kicked;			/* the kick is on its way to a reactor */
-	OWN_LINE struct bridge_node node;	/* AT_HOST */
-	/* rarely */
-	struct msg kick;
-	struct reactor *kick_to;	/* home of a request that waited */
+	struct bridge_cpu **cpu;	/* by reactor */
+	unsigned ncpus;
 	uint32_t max_waiters;		/* per initiator; 0: no bound */
+
+	/* How many nodes have a gate: one load tells a request that no limit is near. Written under the lock. */
+	OWN_LINE atomic_int gates;
+
+	/* What was not settled on the spot: operations, newest first; and "look at everybody who waits". */
+	OWN_LINE _Atomic(struct bridge_op *) inbox;
+	atomic_bool recheck;
+	atomic_bool kicked;		/* the message is on its way to a reactor */
+
+	/* Never held over a disk's submit, a callback or a message. */
+	OWN_LINE atomic_uint lock;
+
+	/* -- under the lock -- */
+	OWN_LINE struct list dirty;	/* nodes whose ring must be looked at */
+	struct list serve;		/* the same at the adapter: here flows get their slots */
+	struct list tidy;		/* nodes whose gate may open */
+	struct list spill;		/* nodes with slots in hand */
+	struct list gated;
+	struct bridge_node *node;	/* AT_HOST: the one of all queues together */
+	struct bridge_node *queue_node[REACTORS_MAX];	/* of each queue, when they are divided; made when first needed */
+	int mode;			/* enum queue_mode */
+	uint32_t queues;		/* hardware queues in use */
+	uint32_t limit;			/* of the adapter */
+	unsigned users;			/* reactors that use it */
+	int32_t cap;			/* on every cache; BCAP_MAX unless a benchmark says less */
+	bool frozen, switching, started;
 	struct list nodes[LEVELS];
 	struct list initiators, flows;
+	struct list gone;		/* initiators without flows, until their node is used again */
 	struct bridge_node **luns;	/* by disk->node */
 	int nluns;
+	struct msg kick;
 	struct list link;		/* in the list of hosts */
 };
 
 /*
- * host_new: makes a host and adds it to the list; NULL: no memory. Main thread.
- * host_add_lun: the number for disk->node, or -ENOMEM; target names its bus
- * target, which is made when it is new. Before the first flow of that disk.
+ * host_new: makes a host and adds it to the list; NULL: no memory. host_add_lun:
+ * the number for disk->node, or -ENOMEM; target names its bus target, which is
+ * made when it is new. host_start: in which mode (enum queue_mode, queues 0: as
+ * many as reactors), when all LUNs are there and before the first flow; 0 or
+ * -errno. All on the main thread.
  */
 struct bridge_host *host_new(const char *name, uint32_t can_queue, uint32_t max_waiters);
 int host_add_lun(struct bridge_host *, const char *name, uint32_t depth, const char *target,
     uint32_t target_depth);
+int host_start(struct bridge_host *, int mode, uint32_t queues);
 void host_free(struct bridge_host *);
 
+/* NULL: none. BRIDGE_HOST: the node of all queues. Under the lock. */
 struct bridge_node *host_find_node(struct bridge_host *, enum bridge_kind, const char *name);
+/* Slots that disks have: of one LUN, or of all when it is NULL. Any thread; exact when nothing is submitted. */
+unsigned host_slots_out(const struct bridge_host *, const struct bridge_node *lun);
+/* Caps every cache at so many credits: 0 for none at all, -1 as it was. For benchmarks. */
+void host_set_cap(struct bridge_host *, int32_t cap);
 
+/* The calling reactor's part; NULL on other threads. */
+static inline struct bridge_cpu *
+host_cpu(const struct bridge_host *h)
+{
+	struct reactor *r = reactor_self();
+
+	return likely(r) ? h->cpu[reactor_id(r)] : NULL;
+}
+
+/* For management. Whoever fails to get the lock meanwhile relies on us: host_unlock sees to it. */
 static inline void
 host_lock(struct bridge_host *h)
 {
-	pthread_mutex_lock(&h->lock);
+	lock_take(&h->lock);
 }
 
-static inline void
-host_unlock(struct bridge_host *h)
-{
-	pthread_mutex_unlock(&h->lock);
-}
+/* changed: limits, gates or flows, so that a reactor must look who may run now. */
+void host_unlock(struct bridge_host *, bool changed);
 
 #endif

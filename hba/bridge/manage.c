@@ -1,9 +1,35 @@
 /* What an administrator sees and changes while the adapter runs. */
 #include <errno.h>
 
-#include "admit.h"
 #include "host.h"
+#include "mode.h"
 #include "wait.h"
+
+/* The adapter as one, however many parts it has had. */
+static void
+host_read(struct bridge_host *h, struct bridge_node_stats *s)
+{
+	node_read(h->node, s);
+	s->limit = s->configured = h->limit;
+	for (unsigned i = 0; i < REACTORS_MAX; i++) {
+		struct bridge_node_stats q;
+
+		if (!h->queue_node[i])
+			continue;
+		node_read(h->queue_node[i], &q);
+		s->in_flight += q.in_flight;
+		s->waiting += q.waiting;
+		s->admitted += q.admitted;
+		s->fast += q.fast;
+		s->slow += q.slow;
+		s->handoffs += q.handoffs;
+		s->flushes += q.flushes;
+		s->waited += q.waited;
+		s->wait_ns += q.wait_ns;
+		s->wait_max_ns = MAX(s->wait_max_ns, q.wait_max_ns);
+	}
+	h->node->max_in_flight = s->max_in_flight = MAX(s->max_in_flight, s->in_flight);
+}
 
 unsigned
 bridge_stats(struct bridge_host *h, struct bridge_node_stats *s, unsigned max)
@@ -14,36 +40,57 @@ bridge_stats(struct bridge_host *h, struct bridge_node_stats *s, unsigned max)
 
 	host_lock(h);
 	for (unsigned i = 0; i < ARRAY_LEN(order); i++)
-		list_for_each(n, &h->nodes[order[i]], link)
-			if (count++ < max)
-				bridge_node_read(n, &s[count - 1]);
-	host_unlock(h);
+		list_for_each(n, &h->nodes[order[i]], link) {
+			if (count++ >= max)
+				continue;
+			if (n == h->node)
+				host_read(h, &s[count - 1]);
+			else
+				node_read(n, &s[count - 1]);
+		}
+	host_unlock(h, false);
 	return count;
 }
 
-/* Under the lock. The node has changed: whoever may run now is started by a reactor. */
-static void
-node_changed(struct bridge_host *h, struct bridge_node *n)
+bool
+bridge_reactor_stats(struct bridge_host *h, unsigned reactor, struct bridge_reactor_stats *s)
 {
-	wait_touch(h, n);
-	admit_kick(h);
+	const struct bridge_cpu *cpu;
+	struct bridge_node *n;
+
+	if (reactor >= h->ncpus)
+		return false;
+	cpu = h->cpu[reactor];
+	*s = (struct bridge_reactor_stats){
+		.combines = atomic_load_explicit(&cpu->combines, memory_order_relaxed),
+		.ops = atomic_load_explicit(&cpu->ops, memory_order_relaxed),
+		.grants = atomic_load_explicit(&cpu->grants, memory_order_relaxed),
+	};
+	host_lock(h);
+	for (unsigned i = 0; (n = mode_part(h, i)); i++)
+		s->kept += (uint32_t)cache_cred(&n->cache[reactor]);
+	host_unlock(h, false);
+	return true;
 }
 
 int
 bridge_set_limit(struct bridge_host *h, enum bridge_kind kind, const char *name, uint32_t limit)
 {
 	struct bridge_node *n;
+	int err = 0;
 
 	if (limit < 1 || limit > h->slots.count)
 		return -EINVAL;
 	host_lock(h);
 	n = host_find_node(h, kind, name);
-	if (n) {
-		n->limit = limit;
-		node_changed(h, n);
-	}
-	host_unlock(h);
-	return n ? 0 : -ENOENT;
+	if (!n)
+		err = -ENOENT;
+	else if (n->level == AT_HOST)
+		err = mode_set_limit(h, limit);
+	else
+		node_set_limit(n, (int32_t)limit);
+	host_unlock(h, !err);
+	return err;
 }
 
 static int
@@ -53,11 +100,15 @@ node_freeze(struct bridge_host *h, enum bridge_kind kind, const char *name, bool
 
 	host_lock(h);
 	n = host_find_node(h, kind, name);
-	if (n) {
-		n->frozen = frozen;
-		node_changed(h, n);
+	if (n && n->level == AT_HOST) {
+		h->frozen = frozen;
+		mode_gate(h, GATE_FROZEN, frozen);
+	} else if (n && frozen) {
+		node_gate_set(n, GATE_FROZEN);
+	} else if (n) {
+		node_gate_clear(n, GATE_FROZEN);
 	}
-	host_unlock(h);
+	host_unlock(h, n);
 	return n ? 0 : -ENOENT;
 }
 

@@ -1,52 +1,133 @@
-/* A thing with a limit: making it, and reading it out. */
+/* A thing with a limit: its gate, its limit, and reading it out. */
 #include "node.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "host.h"
+
+/*
+ * The gate, then the adapter's count of gates: both before the caller looks at
+ * `free` again. Who gives a credit back reads them after it, in the other order.
+ */
 void
-bridge_node_init(struct bridge_node *n, enum level level, char *name, uint32_t limit)
+node_gate_set(struct bridge_node *n, uint32_t bits)
 {
-	memset(n, 0, sizeof(*n));
-	n->level = level;
-	n->name = name;
-	n->limit = limit;
-	list_init(&n->ring);
-	list_init(&n->dirty);
-	list_init(&n->link);
-}
+	uint32_t old = atomic_load_explicit(&n->gate, memory_order_relaxed);
 
-struct bridge_node *
-bridge_node_new(enum level level, const char *name, uint32_t limit)
-{
-	struct bridge_node *n = aligned_alloc(CACHE_LINE,
-	    (sizeof(*n) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
-	char *copy = strdup(name);
-
-	if (!n || !copy) {
-		free(n);
-		free(copy);
-		return NULL;
-	}
-	bridge_node_init(n, level, copy, limit);
-	return n;
-}
-
-void
-bridge_node_free(struct bridge_node *n)
-{
-	if (!n)
+	if ((old & bits) == bits)
 		return;
-	assert(n->in_flight == 0 && n->waiting == 0 && list_empty(&n->ring));
-	list_del(&n->dirty);
-	list_del(&n->link);
-	free(n->name);
-	free(n);
+	atomic_store(&n->gate, old | bits);
+	if (old == 0) {
+		list_add_tail(&n->host->gated, &n->gated);
+		atomic_fetch_add(&n->host->gates, 1);
+	}
+	YIELD_POINT();
+}
+
+void
+node_gate_clear(struct bridge_node *n, uint32_t bits)
+{
+	uint32_t old = atomic_load_explicit(&n->gate, memory_order_relaxed);
+
+	if ((old & bits) == 0)
+		return;
+	atomic_store(&n->gate, old & ~bits);
+	if ((old & ~bits) == 0) {
+		list_del(&n->gated);
+		atomic_fetch_sub(&n->host->gates, 1);
+	}
+}
+
+void
+node_gate_look(struct bridge_node *n)
+{
+	uint32_t gate = atomic_load_explicit(&n->gate, memory_order_relaxed);
+
+	if (likely(!(gate & (GATE_DEBT | GATE_LEAVING))))
+		return;
+	if (gate & GATE_DEBT && atomic_load(&n->free) >= 0)
+		node_gate_clear(n, GATE_DEBT);
+	if (gate & GATE_LEAVING && atomic_load(&n->free) == atomic_load(&n->limit))
+		node_gate_clear(n, GATE_LEAVING);
+}
+
+/*
+ * A cache of fewer than 2 is not worth its line, and where a limit is small, what
+ * one reactor keeps others miss: all caches together hold at most half.
+ */
+int32_t
+node_bcap(int32_t limit, unsigned users, int32_t cap)
+{
+	int32_t bcap = MIN(cap, limit / (4 * (int32_t)users));
+
+	return bcap < 2 ? 0 : bcap;
+}
+
+static void
+cache_size(struct bridge_node *n)
+{
+	unsigned users = (unsigned)atomic_load_explicit(&n->divisor, memory_order_relaxed) / 2;
+	int32_t limit = atomic_load_explicit(&n->limit, memory_order_relaxed);
+
+	atomic_store_explicit(&n->bcap, node_bcap(limit, users, n->cap), memory_order_relaxed);
+}
+
+void
+node_set_cache(struct bridge_node *n, unsigned users, int32_t cap)
+{
+	n->cap = cap;
+	atomic_store_explicit(&n->divisor, 2 * (int32_t)users, memory_order_relaxed);
+	cache_size(n);
+}
+
+void
+node_set_limit(struct bridge_node *n, int32_t limit)
+{
+	int32_t old = atomic_load_explicit(&n->limit, memory_order_relaxed);
+
+	/* First the gate: from here on nothing more goes out of the caches. */
+	if (limit < old)
+		node_gate_set(n, GATE_DEBT);
+	atomic_store_explicit(&n->limit, limit, memory_order_relaxed);
+	cache_size(n);
+	node_give(n, limit - old);
+	node_gate_look(n);
+}
+
+uint32_t
+node_in_flight(const struct bridge_node *n)
+{
+	int32_t out = atomic_load(&n->limit) - atomic_load(&n->free);
+
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		out -= atomic_load_explicit(&n->cache[i].cred, memory_order_relaxed);
+	return (uint32_t)MAX(out, 0);
+}
+
+uint64_t
+node_admitted(const struct bridge_node *n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		sum += atomic_load_explicit(&n->cache[i].admitted, memory_order_relaxed);
+	return sum - n->admitted_before;
+}
+
+void
+node_count_max(struct bridge_node *n)
+{
+	int32_t out = atomic_load(&n->limit) - atomic_load_explicit(&n->free, memory_order_relaxed);
+
+	/* Only what might be a new one is counted in full. */
+	if (out > (int32_t)n->max_in_flight)
+		n->max_in_flight = MAX(n->max_in_flight, node_in_flight(n));
 }
 
 enum bridge_kind
-bridge_node_kind(const struct bridge_node *n)
+node_kind(const struct bridge_node *n)
 {
 	static const uint8_t kinds[LEVELS] = {
 		[AT_INITIATOR] = BRIDGE_INITIATOR,
@@ -59,19 +140,93 @@ bridge_node_kind(const struct bridge_node *n)
 }
 
 void
-bridge_node_read(const struct bridge_node *n, struct bridge_node_stats *s)
+node_read(struct bridge_node *n, struct bridge_node_stats *s)
 {
 	size_t len = strnlen(n->name, sizeof(s->name) - 1);
+	int32_t limit = atomic_load(&n->limit);
 
+	node_count_max(n);
 	memset(s, 0, sizeof(*s));
-	s->kind = bridge_node_kind(n);
+	s->kind = node_kind(n);
 	memcpy(s->name, n->name, len);
-	s->limit = n->limit;
-	s->in_flight = n->in_flight;
+	s->limit = s->configured = limit == UNLIMITED ? UINT32_MAX : (uint32_t)limit;
+	s->in_flight = node_in_flight(n);
 	s->max_in_flight = n->max_in_flight;
 	s->waiting = n->waiting;
-	s->admitted = n->admitted;
+	s->fast = node_admitted(n);
+	s->slow = n->granted;
+	s->admitted = s->fast + s->slow;
+	s->handoffs = n->handed;
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		s->flushes += atomic_load_explicit(&n->cache[i].flushes, memory_order_relaxed);
 	s->waited = n->waited;
 	s->wait_ns = n->wait_ns;
 	s->wait_max_ns = n->wait_max_ns;
+}
+
+static struct credit_cache *
+caches_new(struct bridge_node *n, unsigned count)
+{
+	struct credit_cache *c = aligned_alloc(_Alignof(struct credit_cache), count * sizeof(*c));
+
+	if (!c)
+		return NULL;
+	memset(c, 0, count * sizeof(*c));
+	for (unsigned i = 0; i < count; i++)
+		c[i].node = n;
+	return c;
+}
+
+struct bridge_node *
+node_new(struct bridge_host *h, enum level level, const char *name, int32_t limit)
+{
+	struct bridge_node *n = aligned_alloc(_Alignof(struct bridge_node), sizeof(*n));
+
+	if (!n)
+		return NULL;
+	memset(n, 0, sizeof(*n));
+	n->host = h;
+	n->level = level;
+	list_init(&n->ring);
+	list_init(&n->look);
+	list_init(&n->tidy);
+	list_init(&n->gated);
+	list_init(&n->spill);
+	list_init(&n->link);
+	atomic_init(&n->limit, limit);
+	atomic_init(&n->free, limit);
+	node_set_cache(n, h->users, h->cap);
+	n->name = strdup(name);
+	n->cache = caches_new(n, h->ncpus);
+	if (!n->name || !n->cache) {
+		node_free(n);
+		return NULL;
+	}
+	return n;
+}
+
+void
+node_free(struct bridge_node *n)
+{
+	if (!n)
+		return;
+	assert(n->waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
+	list_del(&n->look);
+	list_del(&n->tidy);
+	list_del(&n->link);
+	free(n->cache);
+	free(n->name);
+	free(n);
+}
+
+int
+node_rename(struct bridge_node *n, const char *name)
+{
+	char *copy = strdup(name);
+
+	if (!copy)
+		return -ENOMEM;
+	free(n->name);
+	n->name = copy;
+	return 0;
 }

@@ -1,11 +1,14 @@
-/* A thing with a limit (initiator, LUN, bus target or adapter) and the flows that wait at it. */
+/* A thing with a limit (initiator, LUN, bus target or adapter): its credits, its gate, and who waits at it. */
 #ifndef NODE_H
 #define NODE_H
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "bridge.h"
+#include "bug.h"
 #include "list.h"
 #include "util.h"
 
@@ -15,25 +18,72 @@
  */
 enum level { AT_INITIATOR, AT_LUN, AT_TARGET, AT_HOST, LEVELS, NOWHERE = LEVELS };
 
+/* The limit of what has none: counted all the same, so that one can be set at any time. */
+enum { UNLIMITED = 1 << 30 };
+
+/* Why nobody may take a credit past the waiting line. */
+enum gate {
+	GATE_RING = 1 << 0,		/* somebody waits here */
+	GATE_DEBT = 1 << 1,		/* the limit shrank: caches must come back first */
+	GATE_FROZEN = 1 << 2,		/* by an administrator */
+	GATE_SWITCH = 1 << 3,		/* the adapter's queue mode is changing */
+	GATE_LEAVING = 1 << 4,		/* an initiator without flows: its credits are coming home */
+};
+
+struct bridge_node;
+struct slot;
+
 /*
- * All fields are under the host's lock; where it begins, a cache line does. `outer` counts the flows that this node
- * has let pass and that wait further out: each of them will take one of the
- * free places here, so no one else may have it.
+ * What one reactor keeps of one node. The owner alone writes; others may read
+ * the counts, for statistics. At the adapter each credit is a tag of cpu->tags.
  */
+struct credit_cache {
+	OWN_LINE _Atomic int32_t cred;
+	_Atomic uint32_t flushes;	/* times that it gave all back */
+	_Atomic uint64_t admitted;	/* requests that took a credit here without waiting */
+	struct credit_cache *next;	/* in cpu->held */
+	bool listed;
+	struct bridge_node *node;
+};
+
+/* What bridge_check counts. */
+struct recount {
+	uint32_t out, outer, waiting;
+};
+
 struct bridge_node {
-	uint32_t limit;
-	uint32_t in_flight, outer;
-	uint32_t waiting;		/* requests of its flows that wait, anywhere */
-	uint32_t max_in_flight;
-	bool frozen;
+	/* Credits that nobody holds and no reactor keeps; below 0: debt after the limit shrank. */
+	OWN_LINE _Atomic int32_t free;
+	/* Read by every request near a limit, seldom written, and that under the lock. */
+	OWN_LINE _Atomic uint32_t gate;
+	_Atomic int32_t bcap;		/* a reactor fetches at most so many, and keeps at most twice as many */
+	_Atomic int32_t limit;
+	_Atomic int32_t divisor;	/* a reactor fetches at most this part of what is free */
 	uint8_t level;
-	struct list ring;		/* dents with waiting flows, in turn */
-	struct list dirty;		/* in host->dirty: look at the ring again */
-	uint64_t admitted;
-	/* rarely */
-	uint64_t waited, wait_ns, wait_max_ns;
-	struct list link;		/* in host->nodes[level] */
+	struct credit_cache *cache;	/* one for each reactor */
+	struct bridge_host *host;
 	struct bridge_node *outward;	/* of a LUN: its bus target */
+	/*
+	 * From here on under the host's lock. outer counts the flows that this
+	 * node has let pass and that wait further out: each of them will take one
+	 * of the credits here, so no one else may have it.
+	 */
+	OWN_LINE struct list ring;	/* dents with waiting flows, in turn */
+	int32_t outer;
+	uint32_t waiting;		/* requests of its flows that wait, anywhere */
+	struct list look;		/* in host->dirty, or the adapter in host->serve: look at it again */
+	struct list tidy;		/* in host->tidy: its ring was empty a moment ago */
+	struct list gated;		/* in host->gated: gate is not 0 */
+	struct slot *hand;		/* AT_HOST: slots that came back and are on their way to the next */
+	struct list spill;		/* AT_HOST: in host->spill, while hand may not be empty */
+	/* rarely */
+	uint32_t max_in_flight;		/* the most seen when somebody waited, or was looked for */
+	uint64_t granted, handed;	/* requests that got their credit under the lock; of these in a slot from hand */
+	uint64_t waited, wait_ns, wait_max_ns;
+	uint64_t admitted_before;	/* sum of the caches when the present initiator got the node */
+	int32_t cap;			/* on bcap */
+	struct recount recount;
+	struct list link;		/* in host->nodes[level] */
 	char *name;
 };
 
@@ -48,11 +98,50 @@ struct dent {
 	struct list of_initiator;
 };
 
-/* May one more command pass: a place is free that nobody further out will take. */
+/*
+ * Takes up to `most` credits from what is free, at least one; returns how many.
+ * Never more than there are: a compare-and-swap, nothing to take back. The first
+ * load is seq_cst, because who parks has set the gate before (THREADS.md).
+ */
+static inline int32_t
+node_claim(struct bridge_node *n, int32_t most)
+{
+	int32_t have = atomic_load(&n->free), take;
+
+	do {
+		if (have <= 0)
+			return 0;
+		take = MIN(most, have / atomic_load_explicit(&n->divisor, memory_order_relaxed));
+		take = MAX(take, 1);
+		YIELD_POINT();
+		if (BUG(6)) {
+			atomic_fetch_sub(&n->free, take);
+			return take;
+		}
+	} while (!atomic_compare_exchange_weak(&n->free, &have, have - take));
+	return take;
+}
+
+/* seq_cst: stands before a look at the gate. */
+static inline void
+node_give(struct bridge_node *n, int32_t credits)
+{
+	atomic_fetch_add(&n->free, credits);
+}
+
+/* -- under the lock -- */
+
+static inline bool
+node_stopped(const struct bridge_node *n)
+{
+	return atomic_load_explicit(&n->gate, memory_order_relaxed) & (GATE_FROZEN | GATE_SWITCH);
+}
+
+/* May one more flow pass: a credit is free that nobody further out will take. */
 static inline bool
 node_ready(const struct bridge_node *n)
 {
-	return !n->frozen && (uint64_t)n->in_flight + n->outer < n->limit;
+	return !node_stopped(n) && atomic_load(&n->free) > n->outer;
 }
 
 /* The same, and nobody stands in line. */
@@ -62,26 +151,26 @@ node_open(const struct bridge_node *n)
 	return node_ready(n) && list_empty(&n->ring);
 }
 
-/* For a flow that this node has already let pass. */
-static inline bool
-node_has_room(const struct bridge_node *n)
-{
-	return !n->frozen && n->in_flight < n->limit;
-}
+void node_gate_set(struct bridge_node *, uint32_t bits);
+void node_gate_clear(struct bridge_node *, uint32_t bits);
+/* What needs no waiter to change: debt that is paid, an initiator whose credits are all home. */
+void node_gate_look(struct bridge_node *);
+/* Nothing is revoked: free may become negative. touch it, and let a reactor look, afterwards. */
+void node_set_limit(struct bridge_node *, int32_t limit);
+/* How many reactors share it, and at most how many credits each fetches at a time. */
+void node_set_cache(struct bridge_node *, unsigned users, int32_t cap);
+/* A sum of what several threads change: exact at rest. */
+uint32_t node_in_flight(const struct bridge_node *);
+uint64_t node_admitted(const struct bridge_node *);	/* without waiting */
+void node_count_max(struct bridge_node *);
+void node_read(struct bridge_node *, struct bridge_node_stats *);
 
-static inline void
-node_take(struct bridge_node *n)
-{
-	n->admitted++;
-	if (++n->in_flight > n->max_in_flight)
-		n->max_in_flight = n->in_flight;
-}
+int32_t node_bcap(int32_t limit, unsigned users, int32_t cap);
 
-void bridge_node_init(struct bridge_node *, enum level, char *name, uint32_t limit);
-/* NULL: no memory. The name is copied. */
-struct bridge_node *bridge_node_new(enum level, const char *name, uint32_t limit);
-void bridge_node_free(struct bridge_node *);
-enum bridge_kind bridge_node_kind(const struct bridge_node *);
-void bridge_node_read(const struct bridge_node *, struct bridge_node_stats *);
+/* NULL: no memory. The name is copied. All credits are free. */
+struct bridge_node *node_new(struct bridge_host *, enum level, const char *name, int32_t limit);
+void node_free(struct bridge_node *);
+int node_rename(struct bridge_node *, const char *name);	/* 0 or -ENOMEM */
+enum bridge_kind node_kind(const struct bridge_node *);
 
 #endif

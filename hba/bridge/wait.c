@@ -1,15 +1,33 @@
-/* Who waits at which node, and who is next (docs/BRIDGE.md). */
+/* Who waits at which node, in what order, and who may pass (docs/BRIDGE.md). */
 #include "wait.h"
 
 #include <assert.h>
 
-#include "credit.h"
+#include "ring.h"
 
 void
-wait_touch(struct bridge_host *h, struct bridge_node *n)
+wait_touch(struct bridge_node *n)
 {
-	if (n->level != AT_HOST && !list_empty(&n->ring) && list_empty(&n->dirty))
-		list_add_tail(&h->dirty, &n->dirty);
+	if (!list_empty(&n->look) ||
+	    (list_empty(&n->ring) && !atomic_load_explicit(&n->gate, memory_order_relaxed)))
+		return;
+	list_add_tail(n->level == AT_HOST ? &n->host->serve : &n->host->dirty, &n->look);
+}
+
+void
+wait_touch_flow(const struct bridge_flow *f)
+{
+	for (int i = 0; i < LEVELS; i++)
+		wait_touch(flow_node(f, i));
+}
+
+void
+wait_touch_all(struct bridge_host *h)
+{
+	struct bridge_node *n;
+
+	list_for_each(n, &h->gated, gated)
+		wait_touch(n);
 }
 
 /* Nodes that have let a flow pass which now waits at `at`. An initiator counts only what is sure to run next. */
@@ -19,8 +37,12 @@ has_passed(int level, int at)
 	return level == AT_INITIATOR ? at == AT_HOST : level < at;
 }
 
-/* Puts f into the ring of one node, behind the others of its initiator. */
-static void
+/*
+ * Puts f into the ring of one node, behind the others of its initiator. Then
+ * the gate, then another look: a credit that came back in between saw no gate.
+ * The adapter's gate waits until its credits have run out (host_credit).
+ */
+void
 flow_park(struct bridge_flow *f, int at)
 {
 	struct dent *d = f->dent[at];
@@ -38,12 +60,15 @@ flow_park(struct bridge_flow *f, int at)
 	f->at = (uint8_t)at;
 	for (int i = 0; i < at; i++)
 		if (has_passed(i, at))
-			f->node[i]->outer++;
-	if (node_ready(n))
-		wait_touch(f->host, n);
+			flow_node(f, i)->outer++;
+	YIELD_POINT();
+	if (at != AT_HOST)
+		node_gate_set(n, GATE_RING);
+	if (at == AT_HOST || (!BUG(1) && node_ready(n)))
+		wait_touch(n);
 }
 
-static void
+void
 flow_unpark(struct bridge_flow *f)
 {
 	int at = f->at;
@@ -52,11 +77,16 @@ flow_unpark(struct bridge_flow *f)
 	list_del(&f->link);
 	if (list_empty(&d->flows))
 		list_del(&d->link);
+	/* The gate opens when all is settled: often somebody else stands here by then. */
+	if (list_empty(&d->node->ring) && list_empty(&d->node->tidy))
+		list_add_tail(&d->node->host->tidy, &d->node->tidy);
 	f->at = NOWHERE;
 	for (int i = 0; i < at; i++)
 		if (has_passed(i, at)) {
-			f->node[i]->outer--;
-			wait_touch(f->host, f->node[i]);
+			struct bridge_node *n = flow_node(f, i);
+
+			n->outer--;
+			wait_touch(n);
 		}
 }
 
@@ -65,25 +95,24 @@ flow_unpark(struct bridge_flow *f)
  * already been let pass. The initiator's limit is asked again each time,
  * because another of its flows may have used it up meanwhile.
  */
-static void
+void
 flow_place(struct bridge_flow *f, int passed)
 {
+	const struct bridge_node *ini = flow_node(f, AT_INITIATOR);
 	int at = AT_HOST;
 
-	if (!node_ready(f->node[AT_INITIATOR]) ||
-	    (passed < AT_INITIATOR && !node_open(f->node[AT_INITIATOR])))
+	if (!node_ready(ini) || (passed < AT_INITIATOR && !node_open(ini)))
 		at = AT_INITIATOR;
 	else
 		for (int i = MAX(passed + 1, AT_LUN); i < AT_HOST; i++)
-			if (!node_open(f->node[i])) {
+			if (!node_open(flow_node(f, i))) {
 				at = i;
 				break;
 			}
 	flow_park(f, at);
 }
 
-/* The flow whose turn it is at n, which has one. */
-static struct bridge_flow *
+struct bridge_flow *
 ring_next(const struct bridge_node *n)
 {
 	struct dent *d = list_first(&n->ring, struct dent, link);
@@ -94,8 +123,7 @@ ring_next(const struct bridge_node *n)
 	return f;
 }
 
-/* One command of this turn is used; the turn may end with it. */
-static void
+void
 dent_charge(struct dent *d)
 {
 	if (--d->left > 0 || list_empty(&d->link))
@@ -104,9 +132,8 @@ dent_charge(struct dent *d)
 	list_add_tail(&d->node->ring, &d->link);
 }
 
-/* Lets flows pass n as long as each finds a place of its own. */
-static void
-node_pull(struct bridge_node *n)
+void
+ring_pull(struct bridge_node *n)
 {
 	while (!list_empty(&n->ring) && node_ready(n)) {
 		struct bridge_flow *f = ring_next(n);
@@ -120,8 +147,7 @@ node_pull(struct bridge_node *n)
 	}
 }
 
-/* An initiator without requests here loses what was left of its turn: nobody saves up by being idle. */
-static void
+void
 flow_rest(struct bridge_flow *f)
 {
 	for (int i = 0; i < LEVELS; i++)
@@ -133,19 +159,7 @@ static void
 count_waiting(struct bridge_flow *f, int by)
 {
 	for (int i = 0; i < LEVELS; i++)
-		f->node[i]->waiting += (uint32_t)by;
-}
-
-static void
-count_wait(struct bridge_flow *f, uint64_t ns)
-{
-	for (int i = 0; i < LEVELS; i++) {
-		struct bridge_node *n = f->node[i];
-
-		n->waited++;
-		n->wait_ns += ns;
-		n->wait_max_ns = MAX(n->wait_max_ns, ns);
-	}
+		flow_node(f, i)->waiting += (uint32_t)by;
 }
 
 void
@@ -161,64 +175,52 @@ wait_add(struct bridge_flow *f, struct bridge_req *req)
 }
 
 void
+flow_less(struct bridge_flow *f, struct bridge_req *req)
+{
+	list_del(&req->link);
+	count_waiting(f, -1);
+	atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+	/* Release: who sees that it no longer waits sees what has become of it. */
+	atomic_store_explicit(&f->left,
+	    atomic_load_explicit(&f->left, memory_order_relaxed) + 1, memory_order_release);
+}
+
+void
 wait_del(struct bridge_req *req)
 {
 	struct bridge_flow *f = req->flow;
 
-	list_del(&req->link);
-	count_waiting(f, -1);
+	flow_less(f, req);
+	if (BUG(8))
+		node_give(flow_node(f, AT_LUN), 1);
 	if (list_empty(&f->queue)) {
 		flow_unpark(f);
 		flow_rest(f);
 	}
 }
 
-/* The first flow at the adapter: starts its oldest request, or goes back to where it is stopped. */
-static bool
-dispatch_one(struct bridge_host *h, struct list *run, uint64_t now)
+void
+wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 {
-	struct bridge_flow *f = ring_next(&h->node);
+	struct bridge_node *from = flow_node(f, AT_HOST);
+	struct dent *old = f->dent[AT_HOST];
+	bool was_here = f->at == AT_HOST;
 	struct bridge_req *req;
 
-	/* Limits that shrank, or a freeze, after it had been let pass. */
-	for (int i = 0; i < AT_HOST; i++)
-		if (!node_has_room(f->node[i])) {
-			flow_unpark(f);
-			flow_place(f, -1);
-			return false;
-		}
-	req = list_first(&f->queue, struct bridge_req, link);
-	list_del(&req->link);
-	count_waiting(f, -1);
-	count_wait(f, now - req->wait_ns);
-	credit_take(f, req);
-	list_add_tail(run, &req->link);
-	flow_unpark(f);
-	dent_charge(f->dent[AT_HOST]);
-	if (list_empty(&f->queue))
-		flow_rest(f);
-	else
-		flow_place(f, -1);
-	return true;
-}
-
-unsigned
-wait_settle(struct bridge_host *h, struct list *run, unsigned max)
-{
-	unsigned n = 0;
-	uint64_t now = 0;
-
-	for (;;) {
-		while (!list_empty(&h->dirty)) {
-			struct list *first = h->dirty.next;
-
-			list_del(first);
-			node_pull(list_entry(first, struct bridge_node, dirty));
-		}
-		if (n == max || list_empty(&h->node.ring) || !node_has_room(&h->node))
-			return n;
-		if (!now)
-			now = now_ns();
-		n += dispatch_one(h, run, now);
+	if (was_here)
+		flow_unpark(f);
+	list_for_each(req, &f->queue, link) {
+		from->waiting--;
+		to->waiting++;
 	}
+	if (!list_empty(&f->queue)) {
+		if (--old->busy == 0)
+			old->left = 0;
+		d->busy++;
+	}
+	f->dent[AT_HOST] = d;
+	atomic_store_explicit(&f->node[AT_HOST], to, memory_order_release);
+	dent_put(old);
+	if (was_here)
+		flow_place(f, -1);
 }

@@ -4,23 +4,43 @@
 
 #include <stdbool.h>
 
+#include "cache.h"
 #include "flow.h"
 #include "host.h"
+
+enum {				/* bridge_req.state; once it waits under the host's lock */
+	REQ_IDLE,
+	REQ_WAITING,		/* sent to the inbox or in its flow's queue; holds nothing */
+	REQ_RUNNING,		/* has or had a slot */
+};
+
+/* Requests that got a slot while this thread had the lock; it submits them when it has dropped it. */
+struct grants {
+	struct list run;		/* by req->link */
+	unsigned left;			/* so many more in this go */
+};
+extern __thread struct grants bridge_grants;
 
 /* Puts a request at the end of its flow's queue; the flow begins to wait if it did not. */
 void wait_add(struct bridge_flow *, struct bridge_req *);
 /* Takes a waiting request out: it held nothing. */
 void wait_del(struct bridge_req *);
+/* A slot came back with its credits. */
+void wait_release(struct bridge_host *, struct slot *);
 
-/* Something changed at this node (room, limit, thaw): its ring, if any, will be looked at. */
-void wait_touch(struct bridge_host *, struct bridge_node *);
+/* Something may have changed at this node (a credit, limit, thaw): it will be looked at. */
+void wait_touch(struct bridge_node *);
+void wait_touch_flow(const struct bridge_flow *);	/* all four of its nodes */
+void wait_touch_all(struct bridge_host *);		/* all that have a gate */
 
 /*
- * Lets waiting flows pass while there is room, and gives slots to the requests
- * whose turn it is: at most `max`, appended to run, to be submitted by the
- * caller after unlocking. Returns how many. When it returns less than max,
- * nothing that waits could run.
+ * Lets waiting flows pass while there are credits, and gives slots to the
+ * requests whose turn it is. False: more could run than this go allows; what
+ * waits behind that is looked at the next time.
  */
-unsigned wait_settle(struct bridge_host *, struct list *run, unsigned max);
+bool wait_settle(struct bridge_cpu *, struct grants *);
+
+/* For a change of mode: a flow changes from one of the adapter's nodes to another, with a dent there. */
+void wait_move(struct bridge_flow *, struct bridge_node *to, struct dent *);
 
 #endif

@@ -96,7 +96,7 @@ on_submit(void *arg)
 	inside_submit = false;
 }
 
-/* Submits one more request of a flow; returns its number. */
+/* Submits one more request of a flow; returns its number. Who must wait is in line at the end of the turn. */
 static inline int
 submit_by(enum bridge_verdict (*fn)(struct bridge_req *), int f)
 {
@@ -104,6 +104,7 @@ submit_by(enum bridge_verdict (*fn)(struct bridge_req *), int f)
 
 	assert_true(nreqs <= REQS);
 	rig_run(0, on_submit, &s);
+	rig_settle();
 	return s.j;
 }
 

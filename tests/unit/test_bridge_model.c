@@ -1,6 +1,9 @@
 /* The bridge against a model: random steps on one reactor, everything recounted after each. */
 #include "bridge_rig.h"
 
+#include "hba/bridge/host.h"
+#include "hba/bridge/poll.h"
+
 enum {
 	INIS = 4,
 	DISKS = 6,			/* three targets of two */
@@ -183,6 +186,14 @@ compare(void)
 	sure(bridge_check(rig.host, stderr) == 0);
 }
 
+/* As the ends of turns, until there is nothing left to do. */
+static void
+turns(void)
+{
+	while (cpu_poll(&host_cpu(rig.host)->poller))
+		;
+}
+
 static void
 burst(void *arg)
 {
@@ -205,6 +216,7 @@ burst(void *arg)
 			if (m)
 				step_cancel(m);
 		}
+		turns();
 		compare();
 	}
 }
@@ -293,8 +305,10 @@ drain(void *arg)
 {
 	struct mreq *m;
 
-	while ((m = pick(RUNS)))
+	while ((m = pick(RUNS))) {
 		step_finish(m);
+		turns();
+	}
 }
 
 static void

@@ -1,0 +1,225 @@
+/* Slots for those whose turn it is: a freed one goes straight to the next (docs/BRIDGE.md). */
+#include "ring.h"
+#include "wait.h"
+
+__thread struct grants bridge_grants;
+
+void
+wait_release(struct bridge_host *h, struct slot *slot)
+{
+	struct bridge_node *n = atomic_load_explicit(&slot->node[AT_HOST], memory_order_relaxed);
+
+	for (int i = 0; i < AT_HOST; i++) {
+		struct bridge_node *inner =
+		    atomic_load_explicit(&slot->node[i], memory_order_relaxed);
+
+		node_give(inner, 1);
+		wait_touch(inner);
+	}
+	atomic_fetch_and_explicit(&slot->word, ~0xffu, memory_order_relaxed);
+	/* Debt is paid first. */
+	if (unlikely(atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_DEBT)) {
+		tags_put(&h->slots, slot->tag);
+		node_give(n, 1);
+	} else {
+		slot->op.next = n->hand ? &n->hand->op : NULL;
+		n->hand = slot;
+		if (list_empty(&n->spill))
+			list_add_tail(&h->spill, &n->spill);
+	}
+	wait_touch(n);
+}
+
+static struct slot *
+hand_take(struct bridge_node *n)
+{
+	struct slot *slot = n->hand;
+
+	if (slot)
+		n->hand = slot->op.next ? container_of(slot->op.next, struct slot, op) : NULL;
+	return slot;
+}
+
+static void
+hand_back(struct bridge_node *n, struct slot *slot)
+{
+	slot->op.next = n->hand ? &n->hand->op : NULL;
+	n->hand = slot;
+	if (list_empty(&n->spill))
+		list_add_tail(&n->host->spill, &n->spill);
+}
+
+/* What nobody could use: the bit first, then the credit. */
+static void
+hand_spill(struct bridge_node *n)
+{
+	struct slot *slot;
+	int32_t k = 0;
+
+	for (; (slot = hand_take(n)); k++)
+		tags_put(&n->host->slots, slot->tag);
+	node_give(n, k);
+}
+
+/*
+ * A slot for somebody who waits at the adapter. NULL: there is none; then the
+ * gate stands, and was there before the last look.
+ */
+static struct slot *
+host_credit(struct bridge_cpu *cpu, struct bridge_node *n, bool *handed)
+{
+	struct slot *slot = hand_take(n);
+	uint32_t tag;
+
+	*handed = slot;
+	if (slot)
+		return slot;
+	if (!node_claim(n, 1)) {
+		if (atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_RING)
+			return NULL;
+		node_gate_set(n, GATE_RING);
+		if (BUG(1) || !node_claim(n, 1))
+			return NULL;
+	}
+	tags_get(&n->host->slots, &tag, 1, &cpu->hint);
+	return &n->host->slots.slot[tag];
+}
+
+/* The credits further in: they may be gone, where nobody stands in line for them or a limit shrank. */
+static bool
+inner_take(struct bridge_node *const node[LEVELS])
+{
+	for (int i = 0; i < AT_HOST; i++) {
+		if (!node_stopped(node[i]) && node_claim(node[i], 1))
+			continue;
+		while (i-- > 0) {
+			node_give(node[i], 1);
+			wait_touch(node[i]);
+		}
+		return false;
+	}
+	return true;
+}
+
+static void
+count_grant(struct bridge_node *const node[LEVELS], uint64_t waited_ns, bool handed)
+{
+	for (int i = 0; i < LEVELS; i++) {
+		struct bridge_node *n = node[i];
+
+		n->granted++;
+		n->handed += handed;
+		n->waited++;
+		n->wait_ns += waited_ns;
+		n->wait_max_ns = MAX(n->wait_max_ns, waited_ns);
+		if (atomic_load_explicit(&n->gate, memory_order_relaxed))
+			node_count_max(n);
+	}
+}
+
+/* The first flow at the adapter: starts its oldest request, or goes back to where it is stopped. False: no slot. */
+static bool
+grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, uint64_t now)
+{
+	struct bridge_node *node[LEVELS];
+	struct bridge_flow *f;
+	struct bridge_req *req;
+	struct slot *slot;
+	bool handed;
+
+	slot = host_credit(cpu, host, &handed);
+	if (!slot)
+		return false;
+	f = ring_next(host);
+	for (int i = 0; i < LEVELS; i++)
+		node[i] = flow_node(f, i);
+	if (!inner_take(node)) {
+		hand_back(host, slot);
+		flow_unpark(f);
+		flow_place(f, -1);
+		return true;
+	}
+	req = list_first(&f->queue, struct bridge_req, link);
+	flow_less(f, req);
+	req->state = REQ_RUNNING;
+	slot_hold(slot, req, node);
+	list_add_tail(&g->run, &req->link);
+	g->left--;
+	cache_count(&cpu->grants, 1);
+	count_grant(node, now > req->wait_ns ? now - req->wait_ns : 0, handed);
+	flow_unpark(f);
+	dent_charge(f->dent[AT_HOST]);
+	if (list_empty(&f->queue))
+		flow_rest(f);
+	else
+		flow_place(f, -1);
+	return true;
+}
+
+static void
+pull_all(struct bridge_host *h)
+{
+	while (!list_empty(&h->dirty)) {
+		struct bridge_node *n = list_first(&h->dirty, struct bridge_node, look);
+
+		list_del(&n->look);
+		node_gate_look(n);
+		ring_pull(n);
+	}
+}
+
+/* The end: what is left in hand is free for all, and gates open where nobody stands. */
+static void
+clean_up(struct bridge_host *h)
+{
+	struct bridge_node *n;
+
+	/* First the gate of who still waits here, although there may be room. */
+	list_for_each(n, &h->serve, look)
+		if (!list_empty(&n->ring))
+			node_gate_set(n, GATE_RING);
+	while (!list_empty(&h->spill)) {
+		n = list_first(&h->spill, struct bridge_node, spill);
+		list_del(&n->spill);
+		hand_spill(n);
+		node_gate_look(n);
+	}
+	while (!list_empty(&h->tidy)) {
+		n = list_first(&h->tidy, struct bridge_node, tidy);
+		list_del(&n->tidy);
+		if (list_empty(&n->ring))
+			node_gate_clear(n, GATE_RING);
+	}
+}
+
+bool
+wait_settle(struct bridge_cpu *cpu, struct grants *g)
+{
+	struct bridge_host *h = cpu->host;
+	struct bridge_node *n;
+	uint64_t now = 0;
+
+	if (!g->run.next)
+		list_init(&g->run);
+	for (;;) {
+		pull_all(h);
+		if (list_empty(&h->serve))
+			break;
+		n = list_first(&h->serve, struct bridge_node, look);
+		node_gate_look(n);
+		if (!list_empty(&n->ring) && !node_stopped(n) && g->left == 0)
+			break;
+		list_del(&n->look);
+		if (list_empty(&n->ring))
+			continue;
+		if (!now)
+			now = now_ns();
+		/* Queue by queue in turn, where they are divided. */
+		if (node_stopped(n))
+			node_gate_set(n, GATE_RING);
+		else if (grant_one(cpu, n, g, now) && list_empty(&n->look))
+			list_add_tail(&h->serve, &n->look);
+	}
+	clean_up(h);
+	return list_empty(&h->serve);
+}
