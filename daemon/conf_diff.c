@@ -14,6 +14,7 @@ struct diff {
 	FILE *err;
 	bool take;
 	unsigned n;			/* lines said */
+	unsigned taken;			/* values that changed */
 	char where[512];		/* "adapter a: disk d: " */
 	struct conf_pos pos;		/* of the loaded map that is looked at */
 };
@@ -112,8 +113,9 @@ value_same(const struct conf_key *k, const void *a, const void *b)
 }
 
 static void
-value_take(const struct conf_key *k, void *to, const void *from)
+value_take(struct diff *d, const struct conf_key *k, void *to, const void *from)
 {
+	d->taken++;
 	switch (value_size(k)) {
 	case sizeof(bool):
 		__atomic_store_n((bool *)to, *(const bool *)from, __ATOMIC_RELAXED);
@@ -146,8 +148,8 @@ rows_walk(struct diff *d, const struct conf_key *keys, void *running, const void
 			rows_walk(d, k->map, *(void **)a, *(void *const *)b);
 		else if (!(k->flags & CONF_HOT) && !value_same(k, a, b))
 			say(d, d->pos, "%s is changed", k->name);
-		else if (k->flags & CONF_HOT && d->take)
-			value_take(k, a, b);
+		else if (d->take && !value_same(k, a, b))
+			value_take(d, k, a, b);
 	}
 }
 
@@ -375,7 +377,7 @@ conf_diff(const struct conf *running, const struct conf *loaded, void *err)
 	return conf_walk(&d, (struct conf *)running, loaded);
 }
 
-void
+unsigned
 conf_take(struct conf *running, const struct conf *loaded)
 {
 	struct diff d = { .take = true };
@@ -383,4 +385,5 @@ conf_take(struct conf *running, const struct conf *loaded)
 
 	assert(!n);
 	conf_depths_set(running);
+	return d.taken;
 }

@@ -13,8 +13,8 @@ enum { WHY = 256 };
 
 /* Verbs that are planned: their names are known, and the answer says so. */
 static const char *const later[] = {
-	"adapters", "disks", "targets", "luns", "sessions", "reservations", "top", "reload",
-	"kick", "drain", "resize", "set",
+	"adapters", "disks", "targets", "luns", "sessions", "reservations", "top",
+	"kick", "drain", "resize",
 };
 
 /* -- reading -- */

@@ -204,9 +204,9 @@ unsigned conf_diff(const struct conf *running, const struct conf *loaded, void *
 /*
  * After conf_diff has found nothing: the running configuration takes the values
  * of all CONF_HOT keys. They are stored one by one, relaxed: who reads one on
- * another thread loads it so.
+ * another thread loads it so. Returns how many have changed.
  */
-void conf_take(struct conf *running, const struct conf *loaded);
+unsigned conf_take(struct conf *running, const struct conf *loaded);
 
 /* iSCSI names (RFC 7143 4.2.7): checks and lowers in place. 0 or -EINVAL. */
 int conf_iscsi_name(char *name);
