@@ -37,7 +37,8 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest deps install clean help \
+	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
 help:
@@ -51,6 +52,7 @@ help:
 #: make check-tsan     the same, under TSan
 #: make fuzz           each fuzz target, 30 s
 #: make bench          speed, beside tgt
+#: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
 #: make deps           installs the Debian packages that are missing
 #: make map            docs/MAP.md from the first sentence of each file
@@ -123,6 +125,9 @@ bench:
 	@tests/deps build bench
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
+
+bench-queues: $(B)/tests/bench/queues/cell
+	$(Q)tests/bench/queues/run --build $(B)
 
 map:
 	tests/meta/map > docs/MAP.md

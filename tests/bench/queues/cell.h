@@ -171,6 +171,7 @@ void initiators_make(void);
 void initiators_free(void);
 void worker_start(void *);		/* on its reactor */
 void worker_stop(void *);
+void pin_to(unsigned id);		/* the calling thread, one of those reactors */
 
 void waits_note(struct waits *, uint64_t ns, bool slow);
 void results_print(const uint64_t *done, uint64_t ns, uint64_t cpu_ns);
