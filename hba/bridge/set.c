@@ -130,7 +130,8 @@ set_run(json_t *params, char *err, size_t err_size)
 	}
 	errno = 0;
 	value = strtoul(s.value, &end, 10);
-	if (*end || errno || s.value[0] == '-' || value > UINT32_MAX)
+	/* No blanks and no sign. */
+	if (*end || errno || s.value[0] < '0' || s.value[0] > '9' || value > UINT32_MAX)
 		value = 0;
 	n = value ? limit_set((enum bridge_kind)kind, s.name, (uint32_t)value) : -EINVAL;
 	if (n == -EINVAL)
