@@ -36,12 +36,12 @@ mem_random(uint32_t below)
 }
 
 bool
-mem_point(struct mem_end *end, unsigned mask, enum mem_fault *fault)
+mem_point(struct mem_end *end, enum mem_where where, unsigned mask, enum mem_fault *fault)
 {
 	if (!end || !end->arm.on || end->points++ != end->arm.at || !(mask & 1u << end->arm.fault))
 		return false;
 	*fault = end->arm.fault;
-	end->hit = true;
+	end->hit = where;
 	return true;
 }
 

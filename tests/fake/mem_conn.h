@@ -87,7 +87,7 @@ struct mem_end {
 	struct list regions;
 	struct mem_count count;
 	struct mem_arm arm;
-	bool hit;
+	enum mem_where hit;
 	unsigned points;
 };
 
@@ -113,7 +113,7 @@ uint32_t mem_random(uint32_t below);
 /* All below under mem_lock. */
 
 /* A place where a fault may be: true when one of this mask (bits of enum mem_fault) is wanted here. */
-bool mem_point(struct mem_end *, unsigned mask, enum mem_fault *);
+bool mem_point(struct mem_end *, enum mem_where, unsigned mask, enum mem_fault *);
 void conn_wake(struct fabric_conn *);
 /* The connection has failed; `lost` is told unless disconnect was called. */
 void conn_break(struct fabric_conn *, const char *why, bool late);

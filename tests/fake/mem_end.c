@@ -200,15 +200,15 @@ mem_arm(struct mem_end *end, unsigned at, enum mem_fault fault)
 {
 	pthread_mutex_lock(&mem_lock);
 	end->arm = (struct mem_arm){ true, at, fault };
-	end->hit = false;
+	end->hit = MEM_NOWHERE;
 	end->points = 0;
 	pthread_mutex_unlock(&mem_lock);
 }
 
-bool
+enum mem_where
 mem_hit(struct mem_end *end)
 {
-	bool hit;
+	enum mem_where hit;
 
 	pthread_mutex_lock(&mem_lock);
 	hit = end->hit;

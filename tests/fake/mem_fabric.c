@@ -122,7 +122,7 @@ mem_accept(struct fabric_conn *c, struct fabric_request *req, const void *data, 
 	OWNED_BY(c->setup.reactor);
 	mem_rule(len <= ACCEPT_MAX && r->conn == c && !c->accepted && !c->disconnected);
 	pthread_mutex_lock(&mem_lock);
-	if (mem_point(r->end, 1u << MEM_FAIL, &fault)) {
+	if (mem_point(r->end, MEM_AT_ACCEPT, 1u << MEM_FAIL, &fault)) {
 		pthread_mutex_unlock(&mem_lock);
 		return -EIO;
 	}
@@ -150,7 +150,7 @@ mem_open(struct fabric_request *req, struct fabric_setup *setup, struct fabric_c
 	OWNED_BY(setup->reactor);
 	mem_rule(!r->conn && setup->events && l->send_wr && l->recv_wr);
 	pthread_mutex_lock(&mem_lock);
-	fails = mem_point(r->end, 1u << MEM_FAIL, &fault);
+	fails = mem_point(r->end, MEM_AT_OPEN, 1u << MEM_FAIL, &fault);
 	pthread_mutex_unlock(&mem_lock);
 	if (fails)
 		return -EIO;
@@ -212,7 +212,9 @@ mem_close(struct fabric_conn *c)
 static bool
 mem_reaches(struct fabric_conn *c, const void *addr, size_t len)
 {
-	return mem.lent;
+	uintptr_t at = (uintptr_t)addr, foreign = (uintptr_t)mem.foreign;
+
+	return at + len <= foreign || at >= foreign + mem.foreign_len;
 }
 
 /* -- work -- */
@@ -226,7 +228,7 @@ mem_post_recv(struct fabric_conn *c, struct fabric_recv *recv)
 	OWNED_BY(c->setup.reactor);
 	mem_rule(!c->closed && !c->drained);
 	pthread_mutex_lock(&mem_lock);
-	if (mem_point(c->end, 1u << MEM_FAIL, &fault)) {
+	if (mem_point(c->end, MEM_AT_POST_RECV, 1u << MEM_FAIL, &fault)) {
 		c->broken = true;
 		r = -EIO;
 	}
@@ -275,6 +277,7 @@ work_new(const struct fabric_conn *c, const struct fabric_wr *wr)
 	for (unsigned i = 0; i < wr->nsge; i++) {
 		w->sge[i] = wr->sge[i];
 		w->len += wr->sge[i].len;
+		mem_rule(mem_reaches(NULL, wr->sge[i].addr, wr->sge[i].len));
 	}
 	mem_rule(w->len <= c->setup.limits.max_msg);
 	if (w->flags & FABRIC_INLINE)
@@ -288,10 +291,11 @@ work_new(const struct fabric_conn *c, const struct fabric_wr *wr)
 static int
 work_post(struct fabric_conn *c, const struct fabric_wr *wr)
 {
+	unsigned mask = 1u << MEM_FAIL | 1u << MEM_AGAIN | 1u << MEM_NOMEM;
 	enum mem_fault fault;
 	struct mem_work *w;
 
-	if (mem_point(c->end, 1u << MEM_FAIL | 1u << MEM_AGAIN | 1u << MEM_NOMEM, &fault)) {
+	if (mem_point(c->end, MEM_AT_POST_SEND, mask, &fault)) {
 		c->broken |= fault == MEM_FAIL;
 		return fault == MEM_FAIL ? -EIO : fault == MEM_AGAIN ? -EAGAIN : -ENOMEM;
 	}

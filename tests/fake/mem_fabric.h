@@ -65,6 +65,8 @@ struct mem_world {
 	uint32_t hold;			/* of connections from now on */
 	struct mem_arm arm;		/* of the next mem_connect: points are counted from its begin */
 	bool lent;			/* RDMA WRITE sources may change: a disk's own memory */
+	const void *foreign;		/* memory the device cannot reach */
+	size_t foreign_len;
 	bool absent;			/* this machine has no device */
 	/* -- what happened -- */
 	unsigned listeners, requests, conns;	/* there are now */
@@ -96,7 +98,13 @@ void mem_leave(struct mem_end *);
 void mem_hold(struct mem_end *, uint32_t mask);		/* exactly this; 0: nothing */
 /* Counts points from here: the at'th (from 0) meets with the fault. */
 void mem_arm(struct mem_end *, unsigned at, enum mem_fault);
-bool mem_hit(struct mem_end *);		/* it was there, and could happen */
+enum mem_where {
+	MEM_NOWHERE,			/* not there yet, or it could not happen there */
+	MEM_AT_OPEN, MEM_AT_ACCEPT, MEM_AT_POST_RECV, MEM_AT_POST_SEND,
+	MEM_AT_RECV,			/* an IU arrives at the target */
+	MEM_AT_SEND, MEM_AT_READ, MEM_AT_WRITE,	/* work is done */
+};
+enum mem_where mem_hit(struct mem_end *);
 unsigned mem_points(struct mem_end *);	/* passed since mem_arm */
 
 void mem_send(struct mem_end *, const void *iu, size_t len);

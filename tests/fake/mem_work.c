@@ -154,10 +154,12 @@ work_do(struct fabric_conn *c, struct mem_work *w)
 {
 	unsigned mask = 1u << MEM_FAIL | 1u << MEM_FAIL_HALF | 1u << MEM_FAIL_DONE |
 	    1u << MEM_LEAVE | 1u << MEM_LEAVE_LATE;
+	enum mem_where where = w->op == FABRIC_SEND ? MEM_AT_SEND :
+	    w->op == FABRIC_RDMA_READ ? MEM_AT_READ : MEM_AT_WRITE;
 	enum mem_fault fault;
 
 	mem_rule(work_sum(w) == w->sum || w->may_change);
-	if (!mem_point(c->end, mask, &fault)) {
+	if (!mem_point(c->end, where, mask, &fault)) {
 		work_as_told(c, w, w->len);
 		return;
 	}
@@ -206,9 +208,10 @@ void
 recv_do(struct fabric_conn *c, struct mem_iu *iu)
 {
 	struct mem_recv *r = list_first(&c->recvs, struct mem_recv, link);
+	unsigned mask = 1u << MEM_FAIL | 1u << MEM_LEAVE | 1u << MEM_LEAVE_LATE;
 	enum mem_fault fault;
 
-	if (mem_point(c->end, 1u << MEM_FAIL | 1u << MEM_LEAVE | 1u << MEM_LEAVE_LATE, &fault)) {
+	if (mem_point(c->end, MEM_AT_RECV, mask, &fault)) {
 		if (fault != MEM_FAIL) {
 			c->end->state = MEM_LEFT;
 			conn_break(c, "the peer left", fault == MEM_LEAVE_LATE);
