@@ -7,7 +7,7 @@ B := build$(if $(VARIANT),/$(VARIANT))
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
 
-PKGS := libevent libcrypto yaml-0.1 jansson liburing libisal libsystemd
+PKGS := libevent libcrypto yaml-0.1 jansson liburing libisal libsystemd libibverbs librdmacm
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS = $(shell pkg-config --libs $(PKGS))
 
