@@ -73,6 +73,8 @@ value_size(const struct conf_key *k)
 	case CONF_SIZE:
 	case CONF_TIME:
 		return sizeof(uint64_t);
+	case CONF_GUID:
+		return 8;
 	case CONF_WORDS:
 	case CONF_TEXT:
 	case CONF_TEXTS:
@@ -104,6 +106,7 @@ value_same(const struct conf_key *k, const void *a, const void *b)
 	case CONF_WORD:
 	case CONF_SIZE:
 	case CONF_TIME:
+	case CONF_GUID:
 		return memcmp(a, b, value_size(k)) == 0;
 	case CONF_CUSTOM:
 	case CONF_MAP:
@@ -312,6 +315,8 @@ rules_walk(struct diff *d, struct conf_target *a, const struct conf_target *b)
 		if (ra->has_address != rb->has_address || ra->prefix != rb->prefix ||
 		    memcmp(&ra->address, &rb->address, sizeof(ra->address)) != 0)
 			say(d, d->pos, "address is changed");
+		if (ra->srp_len != rb->srp_len || memcmp(ra->srp, rb->srp, ra->srp_len) != 0)
+			say(d, d->pos, "srp is changed");
 		rows_walk(d, conf_rule_keys, ra, rb);
 	}
 	if (a->nrules != b->nrules)
