@@ -35,7 +35,7 @@ CTL_OBJ := $(CTL_SRC:%.c=$(B)/%.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/fake/*.c)))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/queues/cell
+BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
 .PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest deps install clean help \
 	units tools
@@ -81,11 +81,16 @@ $(B)/tests/bench/load: $(LOAD_OBJ)
 $(B)/tests/bench/echo: $(B)/tests/bench/echo.o
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
+# The same objects; calls of these names from other folders go to no_bridge.c.
+NO_BRIDGE := bridge_submit bridge_try bridge_urgent bridge_cancel disk_io_done
+$(B)/tests/bench/sluiced-no-bridge: $(B)/tests/bench/no_bridge.o $(OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(NO_BRIDGE:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
+
 QUEUES_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/bench/queues/*.c)))
 $(B)/tests/bench/queues/cell: $(QUEUES_OBJ) $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
--include $(LOAD_OBJ:.o=.d) $(QUEUES_OBJ:.o=.d) $(B)/tests/bench/echo.d
+-include $(LOAD_OBJ:.o=.d) $(QUEUES_OBJ:.o=.d) $(B)/tests/bench/echo.d $(B)/tests/bench/no_bridge.d
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
 	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)

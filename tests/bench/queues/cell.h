@@ -28,6 +28,7 @@ struct setup {
 	uint32_t nap_ns;		/* an idle reactor sleeps so long at least */
 	uint32_t poll_ns;		/* and polls so long before */
 	uint32_t count;			/* 1: the device counts who is in it */
+	uint32_t device_slots;		/* what it bears; 0: can_queue */
 	uint32_t warm_ms, run_ms;
 	/* the bridge alone */
 	const char *mode;		/* queue_mode */

@@ -2,7 +2,7 @@
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 420, 76, 20, 64, 56
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 432, 76, 20, 76, 56
 # Told apart also by those who do not see all colours (Okabe and Ito).
 COLOURS = ('#999999', '#e69f00', '#56b4e9', '#cc79a7', '#0072b2', '#009e73', '#d55e00')
 FONT = 'font-family="sans-serif"'
@@ -54,14 +54,14 @@ def text(x, y, s, size=12, anchor='middle', extra=''):
 def legend(series):
     out, x = [], LEFT
     for i, name in enumerate(series):
-        out.append('<rect x="%d" y="36" width="12" height="12" fill="%s"/>' % (x, COLOURS[i % len(COLOURS)]))
+        out.append('<rect x="%.1f" y="36" width="12" height="12" fill="%s"/>' % (x, COLOURS[i % len(COLOURS)]))
         out.append(text(x + 17, 47, name, anchor='start'))
-        x += 34 + 7 * len(name)
+        x += 36 + 6.6 * len(name)
     return out
 
 
 def bars(path, title, unit, groups, series, value, log=False):
-    """value(group, series): a number, or None where there is none."""
+    """series: {key: name}; value(group, key): a number, or None where there is none."""
     got = {(g, s): value(g, s) for g in groups for s in series}
     known = [v for v in got.values() if v]
     if not known:
@@ -71,7 +71,7 @@ def bars(path, title, unit, groups, series, value, log=False):
         WIDTH, HEIGHT, WIDTH, HEIGHT), '<rect width="100%" height="100%" fill="white"/>',
         text(LEFT, 24, title, 15, 'start', 'font-weight="bold"')]
     if len(series) > 1:
-        out += legend(series)
+        out += legend(series.values())
     for tick in axis.ticks:
         y = axis.y(tick)
         out.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#dddddd"/>' % (LEFT, y, WIDTH - RIGHT, y))

@@ -5,6 +5,8 @@ POLICIES = {
     'a': dict(policy='a'), 'b': dict(policy='b'), 'c': dict(policy='c'), 'd': dict(policy='d'),
     'e1': dict(policy='e1'), 'e2': dict(policy='e2'),
 }
+NAMES = {'a': 'a: one lock', 'b': 'b: atomics', 'c': 'c: divided', 'd': 'd: owner thread',
+         'e1': 'e1: bridge, no caches', 'e2': 'e2: bridge'}
 LEGEND = '''a one lock, b atomics (increment, check, undo) and a map of tags, c limits divided among reactors (the floor),
 d an owner thread, e1 the bridge without its caches, e2 the bridge as it is.'''
 MODES = ('divided', 'divided_borrow', 'single', 'shared_single', 'shared')
