@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest deps install clean help \
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench deps install clean help \
 	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
@@ -54,6 +54,7 @@ help:
 #: make bench          speed, beside tgt
 #: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
+#: make guest-bench    IOPS by queue mode through the kernel's initiator, in that guest
 #: make deps           installs the Debian packages that are missing
 #: make map            docs/MAP.md from the first sentence of each file
 #: make install        into $(DESTDIR)$(PREFIX)
@@ -120,6 +121,11 @@ check-asan check-tsan: check-%:
 
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
+
+guest-bench:
+	@tests/deps build guest
+	@$(MAKE) --no-print-directory all
+	$(Q)SLUICE_BUILD=$(B) tests/guest/guest -t 880 -T 860 tests/guest/bench/queues.sh
 
 fuzz:
 	@tests/deps build fuzz
