@@ -153,12 +153,24 @@ static const struct fabric_events events = {
 };
 
 static void
+channel_free(struct srp_channel *ch)
+{
+	work_cancel(&ch->close);
+	work_cancel(&ch->flush);
+	timer_fini(&ch->retry);
+	free(ch->tasks);
+	free(ch);
+	cm_freed();
+}
+
+static void
 channel_reap(struct work *w)
 {
 	struct srp_channel *ch = container_of(w, struct srp_channel, reap);
 
 	list_del(&ch->link);
 	ch->home->nchannels--;
+	reactor_load_add(ch->home->reactor, -1);
 	channel_free(ch);
 }
 
@@ -218,20 +230,10 @@ channel_start(struct srp_channel *ch)
 	tx_init(ch);
 	list_add_tail(&ch->home->channels, &ch->link);
 	ch->home->nchannels++;
+	if (!timer_is_set(&ch->home->tick))
+		timer_set(&ch->home->tick, TICK_NS);
 	ch->login_ns = ch->heard_ns = reactor_now(reactor);
 	ch->deadline_ns = ch->login_ns + LOGIN_NS;
-}
-
-void
-channel_free(struct srp_channel *ch)
-{
-	work_cancel(&ch->close);
-	if (!list_empty(&ch->flush.link) && ch->flush.fn)
-		work_cancel(&ch->flush);
-	timer_fini(&ch->retry);
-	free(ch->tasks);
-	free(ch);
-	cm_freed();
 }
 
 int
@@ -244,6 +246,8 @@ channel_open(struct srp_channel *ch)
 	};
 	int rc;
 
+	if (rx_room(ch) < 0)
+		return -ENOMEM;
 	setup.limits.send_wr = MIN((uint32_t)SEND_WR, ch->request->limits.send_wr);
 	setup.limits.recv_wr = ch->credit.limit + RX_EXTRA;
 	setup.limits.inline_max = SRP_TI_IU_MAX;

@@ -61,6 +61,7 @@ struct srp_reactor {
 	struct obj_pool tasks;
 	struct list channels;		/* also those that have ended but for a disk */
 	uint32_t nchannels;
+	uint64_t rx_bytes;		/* in receive buffers of all of them */
 	struct timer tick;
 	bool stopping;			/* logins are rejected */
 	bool tight;			/* memory is nearly used up: credits are held back */
@@ -230,7 +231,6 @@ void cm_freed(void);			/* a channel is no more */
 
 /* channel.c; on the channel's reactor, but for channel_new */
 struct srp_channel *channel_new(struct fabric_request *, struct srp_reactor *home);
-void channel_free(struct srp_channel *);	/* one that never came to its reactor */
 void channel_start(struct srp_channel *);	/* it came */
 int channel_open(struct srp_channel *);	/* its connection and memory; receives are posted. 0 or -errno */
 /* The end: from anywhere, also twice; the first reason is logged. What follows is done when the round ends. */
@@ -251,6 +251,7 @@ void mem_put(struct reactor *, struct iovec *);	/* allowed when iov_base is NULL
 int mem_reach(struct srp_channel *, struct scsi_cmd *);
 
 /* rx.c */
+int rx_room(struct srp_channel *);	/* would its buffers leave enough memory for data? 0 or -ENOMEM */
 int rx_open(struct srp_channel *);	/* buffers, and all are posted at the next rx_repost */
 void rx_close(struct srp_channel *);
 void rx_put(struct srp_rx *);		/* posted again before anything else is sent */

@@ -169,11 +169,28 @@ rx_repost(struct srp_channel *ch)
 	return ch->fabric->post_recv(ch->conn, chain);
 }
 
+static uint32_t
+rx_stride(const struct srp_channel *ch)
+{
+	return (ch->terms.it_iu_len + RX_ALIGN - 1) / RX_ALIGN * RX_ALIGN;
+}
+
+/* Who logs in often must not take the memory that commands need. */
+int
+rx_room(struct srp_channel *ch)
+{
+	struct buf_stats stats;
+	uint64_t want = (uint64_t)(ch->credit.limit + RX_EXTRA) * rx_stride(ch);
+
+	buf_stats(ch->home->reactor, &stats);
+	return ch->home->rx_bytes + want > stats.budget / 2 ? -ENOMEM : 0;
+}
+
 /* Buffers do not cross from one piece of memory to the next. */
 static int
-rx_memory(struct srp_channel *ch, uint32_t stride)
+rx_memory(struct srp_channel *ch)
 {
-	uint32_t per = BUF_SEG_MAX / stride;
+	uint32_t stride = rx_stride(ch), per = BUF_SEG_MAX / stride;
 
 	for (uint32_t i = 0; i < ch->nrx; i++) {
 		struct srp_rx *rx = &ch->rx[i];
@@ -197,10 +214,11 @@ rx_memory(struct srp_channel *ch, uint32_t stride)
 int
 rx_open(struct srp_channel *ch)
 {
-	uint32_t stride = (ch->terms.it_iu_len + RX_ALIGN - 1) / RX_ALIGN * RX_ALIGN;
-
 	ch->rx = calloc(ch->nrx, sizeof(*ch->rx));
-	if (!ch->rx || rx_memory(ch, stride) < 0)
+	if (!ch->rx)
+		return -ENOMEM;
+	ch->home->rx_bytes += (uint64_t)ch->nrx * rx_stride(ch);
+	if (rx_memory(ch) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ch->nrx; i++) {
 		struct srp_rx *rx = &ch->rx[i];
@@ -219,6 +237,8 @@ rx_close(struct srp_channel *ch)
 {
 	while (ch->nrx_mem)
 		mem_put(ch->home->reactor, &ch->rx_mem[--ch->nrx_mem]);
+	if (ch->rx)
+		ch->home->rx_bytes -= (uint64_t)ch->nrx * rx_stride(ch);
 	free(ch->rx);
 	ch->rx = NULL;
 	ch->repost = NULL;

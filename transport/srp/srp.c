@@ -36,7 +36,8 @@ reactor_tick(struct timer *t)
 	memory_check(home);
 	list_for_each(ch, &home->channels, link)
 		channel_tick(ch, now);
-	timer_set(&home->tick, TICK_NS);
+	if (home->nchannels)
+		timer_set(&home->tick, TICK_NS);
 }
 
 struct srp_reactor *
@@ -51,7 +52,6 @@ srp_reactor(struct reactor *reactor)
 	obj_pool_init(&home->tasks, sizeof(struct srp_task));
 	list_init(&home->channels);
 	timer_init(&home->tick, reactor, reactor_tick);
-	timer_set(&home->tick, TICK_NS);
 	return home;
 }
 
