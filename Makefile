@@ -7,7 +7,7 @@ B := build$(if $(VARIANT),/$(VARIANT))
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2);)
 
-PKGS := libevent libcrypto yaml-0.1 jansson liburing libisal libsystemd
+PKGS := libevent libcrypto yaml-0.1 jansson liburing libisal libsystemd libibverbs librdmacm
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS = $(shell pkg-config --libs $(PKGS))
 
@@ -35,9 +35,10 @@ CTL_OBJ := $(CTL_SRC:%.c=$(B)/%.o)
 FAKE_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/fake/*.c)))
 UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit/test_*.c)))
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/queues/cell
+BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench guest deps install clean help units tools
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench deps install clean help \
+	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
 help:
@@ -51,7 +52,9 @@ help:
 #: make check-tsan     the same, under TSan
 #: make fuzz           each fuzz target, 30 s
 #: make bench          speed, beside tgt
+#: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
+#: make guest-bench    IOPS by queue mode through the kernel's initiator, in that guest
 #: make deps           installs the Debian packages that are missing
 #: make map            docs/MAP.md from the first sentence of each file
 #: make install        into $(DESTDIR)$(PREFIX)
@@ -79,11 +82,16 @@ $(B)/tests/bench/load: $(LOAD_OBJ)
 $(B)/tests/bench/echo: $(B)/tests/bench/echo.o
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
+# The same objects; calls of these names from other folders go to no_bridge.c.
+NO_BRIDGE := bridge_submit bridge_try bridge_urgent bridge_cancel disk_io_done
+$(B)/tests/bench/sluiced-no-bridge: $(B)/tests/bench/no_bridge.o $(OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) $(NO_BRIDGE:%=-Wl,--wrap=%) -o $@ $^ $(PKG_LIBS)
+
 QUEUES_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/bench/queues/*.c)))
 $(B)/tests/bench/queues/cell: $(QUEUES_OBJ) $(LIB_OBJ)
 	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
--include $(LOAD_OBJ:.o=.d) $(QUEUES_OBJ:.o=.d) $(B)/tests/bench/echo.d
+-include $(LOAD_OBJ:.o=.d) $(QUEUES_OBJ:.o=.d) $(B)/tests/bench/echo.d $(B)/tests/bench/no_bridge.d
 
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
 	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)
@@ -114,6 +122,11 @@ check-asan check-tsan: check-%:
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
 
+guest-bench:
+	@tests/deps build guest
+	@$(MAKE) --no-print-directory all
+	$(Q)SLUICE_BUILD=$(B) tests/guest/guest -t 880 -T 860 tests/guest/bench/queues.sh
+
 fuzz:
 	@tests/deps build fuzz
 	@$(MAKE) --no-print-directory VARIANT=fuzz fuzzers
@@ -123,6 +136,9 @@ bench:
 	@tests/deps build bench
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
+
+bench-queues: $(B)/tests/bench/queues/cell
+	$(Q)tests/bench/queues/run --build $(B)
 
 map:
 	tests/meta/map > docs/MAP.md

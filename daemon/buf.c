@@ -10,7 +10,7 @@
 #include "loop.h"
 
 enum {
-	ARENA = 2 * 1024 * 1024,
+	ARENA = BUF_ARENA,
 	PAGE = 4096,
 	CLASSES = 4,
 	SEGS_MAX = (ARENA - PAGE) / PAGE,
@@ -32,6 +32,7 @@ _Static_assert(1 << 18 == BUF_SEG_MAX, "the largest class is the largest segment
  */
 struct arena {
 	struct list link;		/* in avail, when a segment is left */
+	struct list all;		/* in the pool's arenas */
 	uint8_t class;
 	uint16_t used;			/* segments handed out */
 	uint16_t fresh;			/* segments ever handed out: 0 to fresh - 1 */
@@ -47,6 +48,7 @@ struct buf_pool {
 	unsigned low[CLASSES];		/* least spare since the last trim */
 	struct timer trim;		/* set while more than one of a size is spare */
 	uint64_t budget, mapped, used, refused;
+	struct list arenas, watches;
 	struct list waiters;
 	struct work serve;
 	bool serving;
@@ -107,7 +109,12 @@ arena_map(void)
 static void
 arena_unmap(struct buf_pool *p, struct arena *a)
 {
+	struct buf_watch *w;
+
+	list_for_each(w, &p->watches, link)
+		w->unmapping(w, a, ARENA);
 	list_del(&a->link);
+	list_del(&a->all);
 	p->spare[a->class]--;
 	p->mapped -= ARENA;
 	ASAN_UNPOISON_MEMORY_REGION(a, ARENA);
@@ -160,6 +167,7 @@ budget_room(struct buf_pool *p)
 static struct arena *
 arena_new(struct buf_pool *p, unsigned class)
 {
+	struct buf_watch *w;
 	struct arena *a;
 
 	if (!budget_room(p))
@@ -171,7 +179,10 @@ arena_new(struct buf_pool *p, unsigned class)
 	a->class = (uint8_t)class;
 	p->spare[class]++;
 	list_add_head(&p->avail[class], &a->link);
+	list_add_tail(&p->arenas, &a->all);
 	ASAN_POISON_MEMORY_REGION((char *)a + PAGE, ARENA - PAGE);
+	list_for_each(w, &p->watches, link)
+		w->mapped(w, a, ARENA);
 	return a;
 }
 
@@ -344,6 +355,22 @@ buf_wait_cancel(struct buf_wait *w)
 /* -- life -- */
 
 void
+buf_watch_add(struct reactor *r, struct buf_watch *w)
+{
+	struct arena *a;
+
+	list_add_tail(&r->bufs->watches, &w->link);
+	list_for_each(a, &r->bufs->arenas, all)
+		w->mapped(w, a, ARENA);
+}
+
+void
+buf_watch_del(struct buf_watch *w)
+{
+	list_del(&w->link);
+}
+
+void
 buf_stats(struct reactor *r, struct buf_stats *s)
 {
 	const struct buf_pool *p = r->bufs;
@@ -362,6 +389,8 @@ buf_pool_init(struct reactor *r, unsigned id, unsigned n)
 	for (unsigned c = 0; c < CLASSES; c++)
 		list_init(&p->avail[c]);
 	list_init(&p->waiters);
+	list_init(&p->arenas);
+	list_init(&p->watches);
 	work_init(&p->serve, waiters_serve);
 	timer_init(&p->trim, r, trim);
 	pools[id] = p;

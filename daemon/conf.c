@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "reactor.h"
+#include "transport.h"
 
 #define AT(f) .offset = offsetof(struct conf, f)
 
@@ -60,6 +61,7 @@ static void
 conf_check(struct conf_load *l)
 {
 	struct conf_rows rows = { conf_top_keys, l->conf };
+	const struct transport *t;
 
 	l->conf->pos = (struct conf_pos){ l->files->name, 1, 1 };
 	if (!l->root->n) {
@@ -72,6 +74,9 @@ conf_check(struct conf_load *l)
 	conf_map(l, l->root, "the top level", &rows, 1);
 	conf_adapters_check(l);
 	conf_names_check(l);
+	for_each_registered(transports, t)
+		if (t->check)
+			t->check(l, l->conf);
 	conf_depths_set(l->conf);
 }
 

@@ -14,6 +14,7 @@ struct diff {
 	FILE *err;
 	bool take;
 	unsigned n;			/* lines said */
+	unsigned taken;			/* values that changed */
 	char where[512];		/* "adapter a: disk d: " */
 	struct conf_pos pos;		/* of the loaded map that is looked at */
 };
@@ -72,6 +73,8 @@ value_size(const struct conf_key *k)
 	case CONF_SIZE:
 	case CONF_TIME:
 		return sizeof(uint64_t);
+	case CONF_GUID:
+		return 8;
 	case CONF_WORDS:
 	case CONF_TEXT:
 	case CONF_TEXTS:
@@ -103,6 +106,7 @@ value_same(const struct conf_key *k, const void *a, const void *b)
 	case CONF_WORD:
 	case CONF_SIZE:
 	case CONF_TIME:
+	case CONF_GUID:
 		return memcmp(a, b, value_size(k)) == 0;
 	case CONF_CUSTOM:
 	case CONF_MAP:
@@ -112,8 +116,9 @@ value_same(const struct conf_key *k, const void *a, const void *b)
 }
 
 static void
-value_take(const struct conf_key *k, void *to, const void *from)
+value_take(struct diff *d, const struct conf_key *k, void *to, const void *from)
 {
+	d->taken++;
 	switch (value_size(k)) {
 	case sizeof(bool):
 		__atomic_store_n((bool *)to, *(const bool *)from, __ATOMIC_RELAXED);
@@ -146,8 +151,8 @@ rows_walk(struct diff *d, const struct conf_key *keys, void *running, const void
 			rows_walk(d, k->map, *(void **)a, *(void *const *)b);
 		else if (!(k->flags & CONF_HOT) && !value_same(k, a, b))
 			say(d, d->pos, "%s is changed", k->name);
-		else if (k->flags & CONF_HOT && d->take)
-			value_take(k, a, b);
+		else if (d->take && !value_same(k, a, b))
+			value_take(d, k, a, b);
 	}
 }
 
@@ -310,6 +315,8 @@ rules_walk(struct diff *d, struct conf_target *a, const struct conf_target *b)
 		if (ra->has_address != rb->has_address || ra->prefix != rb->prefix ||
 		    memcmp(&ra->address, &rb->address, sizeof(ra->address)) != 0)
 			say(d, d->pos, "address is changed");
+		if (ra->srp_len != rb->srp_len || memcmp(ra->srp, rb->srp, ra->srp_len) != 0)
+			say(d, d->pos, "srp is changed");
 		rows_walk(d, conf_rule_keys, ra, rb);
 	}
 	if (a->nrules != b->nrules)
@@ -375,7 +382,7 @@ conf_diff(const struct conf *running, const struct conf *loaded, void *err)
 	return conf_walk(&d, (struct conf *)running, loaded);
 }
 
-void
+unsigned
 conf_take(struct conf *running, const struct conf *loaded)
 {
 	struct diff d = { .take = true };
@@ -383,4 +390,5 @@ conf_take(struct conf *running, const struct conf *loaded)
 
 	assert(!n);
 	conf_depths_set(running);
+	return d.taken;
 }

@@ -183,6 +183,7 @@ void conf_read_dropins(struct conf_load *, const char *pattern);
 /* Reads one value as the row says; 0 or -EINVAL with the error said. */
 int conf_value(struct conf_load *, const struct conf_key *, const struct conf_node *, void *out);
 int conf_text(struct conf_load *, const struct conf_key *, const struct conf_node *, char **);
+size_t conf_hex(const char *text, uint8_t *out, size_t max);
 int conf_uint(struct conf_load *, const struct conf_key *, const struct conf_node *, uint32_t *);
 int conf_word(struct conf_load *, const struct conf_key *, const struct conf_node *, int *);
 int conf_texts(struct conf_load *, const struct conf_key *, const struct conf_node *, struct conf_texts *);

@@ -93,10 +93,6 @@ transport_unknown(struct conf_load *l, const char *name, struct conf_pos pos)
 	char list[256] = "", text[256];
 	size_t at = 0;
 
-	if (strcmp(name, "srp") == 0) {
-		conf_error(l, pos, "transport %s is not supported yet", name);
-		return;
-	}
 	for_each_registered(transports, t)
 		text_add(list, sizeof(list), &at, "%s%s", at ? ", " : "", t->name);
 	conf_error(l, pos, "unknown transport %s (there are %s)",

@@ -1,6 +1,7 @@
 /* `initiators:` of a target: who may log in, and what each may use. */
 #include "conf_load.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,13 +10,15 @@
 
 static int address_parse(struct conf_load *, const struct conf_node *, void *);
 static int match_parse(struct conf_load *, const struct conf_node *, void *);
+static int srp_parse(struct conf_load *, const struct conf_node *, void *);
 
 #define AT(f) .offset = offsetof(struct conf_rule, f)
 const struct conf_key conf_rule_keys[] = {
 	{ "match", CONF_CUSTOM, AT(match), .parse = match_parse,
 	    .help = "initiator name; * and ? stand for any letters" },
 	{ "address", CONF_CUSTOM, .parse = address_parse, .help = "address or address/bits" },
-	{ "srp", CONF_TEXT, CONF_LATER, .help = "SRP port of the initiator" },
+	{ "srp", CONF_CUSTOM, .parse = srp_parse,
+	    .help = "RDMA port of the initiator: its GID or GUID, or an SRP port identifier" },
 	{ "luns", CONF_UINTS, AT(luns), .min = 0, .max = 16383,
 	    .help = "the LUNs it sees; absent: all" },
 	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
@@ -77,6 +80,32 @@ address_parse(struct conf_load *l, const struct conf_node *n, void *out)
 	return 0;
 }
 
+/*
+ * A GID is written as an IPv6 address, a GUID as 16 hexadecimal digits, an
+ * initiator port identifier as 32; out is the rule.
+ */
+static int
+srp_parse(struct conf_load *l, const struct conf_node *n, void *out)
+{
+	static const struct conf_key key = { .name = "srp" };
+	struct conf_rule *rule = out;
+	char *port, text[256];
+	size_t len;
+
+	if (conf_text(l, &key, n, &port))
+		return -EINVAL;
+	len = conf_hex(port, rule->srp, sizeof(rule->srp));
+	if (len != 8 && len != 16)
+		len = inet_pton(AF_INET6, port, rule->srp) == 1 ? 16 : 0;
+	if (!len) {
+		conf_error(l, n->pos, "srp: expected a GID such as fe80::2c9:3ff:fe4e:d0b3, or 16 or "
+		    "32 hexadecimal digits, found %s", conf_quote(port, text, sizeof(text)));
+		return -EINVAL;
+	}
+	rule->srp_len = (uint8_t)len;
+	return 0;
+}
+
 int
 conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
 {
@@ -101,8 +130,8 @@ conf_rules(struct conf_load *l, const struct conf_node *list, void *out)
 		r->pos = n->pos;
 		if (conf_map(l, n, "an initiator", &rows, 1))
 			continue;
-		if (!r->match && !r->has_address)
-			conf_error(l, n->pos, "an initiator: match or address is missing");
+		if (!r->match && !r->has_address && !r->srp_len)
+			conf_error(l, n->pos, "an initiator: match, address or srp is missing");
 		if (conf_node_get(n, "burst") && !r->iops && !r->bandwidth)
 			conf_error(l, conf_node_get(n, "burst")->pos,
 			    "burst: without iops or bandwidth there is nothing to save up");

@@ -67,8 +67,6 @@ transport_rows(struct conf_key *rows)
 		    transport_index(t) * sizeof(void *),
 		    .map = t->target_keys, .map_size = t->target_conf_size };
 	}
-	if (!transport_find("srp"))
-		rows[n] = (struct conf_key){ .name = "srp", .type = CONF_MAP, .flags = CONF_LATER };
 }
 
 static void

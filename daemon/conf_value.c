@@ -1,6 +1,7 @@
 /* One value: text from the file to a number, size, time, word or text. */
 #include "conf_load.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -191,6 +192,37 @@ conf_text(struct conf_load *l, const struct conf_key *k, const struct conf_node 
 	return 0;
 }
 
+/* Hexadecimal digits, in pairs. Returns how many bytes they make; 0: not so. */
+size_t
+conf_hex(const char *text, uint8_t *out, size_t max)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t n = 0;
+
+	for (; text[0] && text[1] && n < max; text += 2, n++) {
+		const char *high = strchr(hex, tolower((unsigned char)text[0]));
+		const char *low = strchr(hex, tolower((unsigned char)text[1]));
+
+		if (!high || !low)
+			return 0;
+		out[n] = (uint8_t)((high - hex) << 4 | (low - hex));
+	}
+	return text[0] ? 0 : n;
+}
+
+static int
+guid_value(struct conf_load *l, const struct conf_key *k, const struct conf_node *n, uint8_t *out)
+{
+	static const uint8_t zero[8];
+	uint8_t guid[8];
+
+	if (!is_scalar(n) || conf_hex(n->text, guid, sizeof(guid)) != sizeof(guid) ||
+	    !memcmp(guid, zero, sizeof(guid)))
+		return expected(l, k, n, "16 hexadecimal digits, not all of them 0");
+	memcpy(out, guid, sizeof(guid));
+	return 0;
+}
+
 static const char *
 words_list(const struct conf_key *k, char *buf, size_t size)
 {
@@ -262,6 +294,8 @@ conf_value(struct conf_load *l, const struct conf_key *k, const struct conf_node
 		return conf_texts(l, k, n, out);
 	case CONF_UINTS:
 		return conf_uints(l, k, n, out);
+	case CONF_GUID:
+		return guid_value(l, k, n, out);
 	case CONF_CUSTOM:
 		return k->parse(l, n, out);
 	case CONF_MAP:

@@ -13,8 +13,8 @@ enum { WHY = 256 };
 
 /* Verbs that are planned: their names are known, and the answer says so. */
 static const char *const later[] = {
-	"adapters", "disks", "targets", "luns", "sessions", "reservations", "top", "reload",
-	"kick", "drain", "resize", "set",
+	"adapters", "disks", "targets", "luns", "sessions", "reservations", "top",
+	"kick", "drain", "resize",
 };
 
 /* -- reading -- */
@@ -153,6 +153,7 @@ static enum rpc_code
 verb_run(const struct rpc_request *req, json_t **result, char *why, size_t size)
 {
 	const struct control_verb *v = verb_find(req->method);
+	const struct control_extra *extra;
 	enum rpc_code code;
 
 	if (!v)
@@ -162,7 +163,12 @@ verb_run(const struct rpc_request *req, json_t **result, char *why, size_t size)
 		return code;
 	snprintf(why, size, "out of memory");
 	*result = v->run(req->params, why, size);
-	return *result ? RPC_OK : RPC_REFUSED;
+	if (!*result)
+		return RPC_REFUSED;
+	for_each_registered(control_extras, extra)
+		if (!strcmp(extra->verb, v->name))
+			extra->add(*result);
+	return RPC_OK;
 }
 
 json_t *

@@ -46,6 +46,21 @@ static const struct control_verb stats_verb = {
 };
 REGISTER(control_verbs, struct control_verb, &stats_verb);
 
+static json_t *
+verb_json(const struct control_verb *v)
+{
+	const struct control_extra *extra;
+	char columns[1024];
+	size_t at = 0;
+
+	text_add(columns, sizeof(columns), &at, "%s", v->columns);
+	for_each_registered(control_extras, extra)
+		if (!strcmp(extra->verb, v->name))
+			text_add(columns, sizeof(columns), &at, " %s", extra->columns);
+	return json_pack("{s:s, s:s, s:s, s:s}", "name", v->name, "help", v->help, "params",
+	    v->params, "columns", columns);
+}
+
 /* What sluicectl needs to know any verb. */
 static json_t *
 verbs_run(json_t *params, char *err, size_t size)
@@ -54,8 +69,7 @@ verbs_run(json_t *params, char *err, size_t size)
 	json_t *list = json_array();
 
 	for_each_registered(control_verbs, v)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", v->name,
-		    "help", v->help, "params", v->params, "columns", v->columns));
+		json_array_append_new(list, verb_json(v));
 	return json_pack("{s:o}", "verbs", list);
 }
 

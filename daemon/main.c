@@ -14,6 +14,7 @@
 #include "transport.h"
 
 #include "control_socket.h"
+#include "reload.h"
 #include "service.h"
 
 enum { EXIT_STOPPED = 0, EXIT_CONF = 1, EXIT_START = 2 };
@@ -115,12 +116,13 @@ main_base(void)
 }
 
 static int
-run(const struct conf *conf)
+run(const char *path, struct conf *conf)
 {
 	struct event_base *base;
 	int rc = EXIT_START, err;
 
 	service_prepare();
+	reload_init(path, conf);
 	stats_init();
 	stats_thread_init(REACTORS_MAX);
 	if (control_lock(conf->control))
@@ -161,7 +163,7 @@ main(int argc, char **argv)
 	if (o.test)
 		printf("%s: ok\n", o.conf ? o.conf : DEFAULT_CONF);
 	else
-		rc = run(conf);
+		rc = run(o.conf, conf);
 	conf_free(conf);
 	return rc;
 }

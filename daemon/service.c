@@ -13,6 +13,7 @@
 #include "reactor.h"
 #include "util.h"
 
+#include "reload.h"
 #include "service.h"
 
 /* A turn this long is no callback that waits its turn: somebody blocks. */
@@ -58,7 +59,7 @@ static void
 signalled(evutil_socket_t sig, short what, void *arg)
 {
 	if (sig == SIGHUP) {
-		log_warn("reload is not supported yet");
+		reload_signalled();
 		return;
 	}
 	log_info("%s: stopping", sig == SIGTERM ? "SIGTERM" : "SIGINT");

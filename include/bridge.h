@@ -158,6 +158,12 @@ bool bridge_reactor_stats(struct bridge_host *, unsigned reactor, struct bridge_
  */
 int adapters_open(const struct conf *);
 /*
+ * A reload: hosts and nodes take what differs in the adapters of both, which
+ * have the same names and disks. May wait some seconds for an adapter to
+ * drain. 0, or -errno with a sentence in why: then nothing is changed.
+ */
+int adapters_reload(const struct conf *running, const struct conf *loaded, char *why, size_t size);
+/*
  * After the last nexus was asked to end: waits until every request has come
  * back and every flow is put, for at most so long. False: not all; a line for
  * each disk says how many requests it keeps, and their memory is in use: no

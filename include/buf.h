@@ -2,6 +2,7 @@
 #ifndef BUF_H
 #define BUF_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -39,6 +40,21 @@ struct buf_wait {
 };
 void buf_wait(struct reactor *, struct buf_wait *);
 void buf_wait_cancel(struct buf_wait *);	/* allowed when not waiting (link inited) */
+
+/*
+ * For who must know where this memory lies, such as a device that it is
+ * registered with. All on the reactor's own thread. buf_watch_add calls mapped
+ * for each arena that is there; later ones are told before the first segment of
+ * them is handed out, and unmapping before they are gone. buf_watch_del calls nothing.
+ */
+struct buf_watch {
+	struct list link;
+	void (*mapped)(struct buf_watch *, void *arena, size_t len);
+	void (*unmapping)(struct buf_watch *, void *arena, size_t len);
+};
+enum { BUF_ARENA = 2 * 1024 * 1024 };	/* its size, and what it is aligned to */
+void buf_watch_add(struct reactor *, struct buf_watch *);
+void buf_watch_del(struct buf_watch *);
 
 /* Objects of one size, such as a transport's commands; per reactor; zeroed when new, not when reused. */
 struct obj_pool {

@@ -33,6 +33,7 @@ enum conf_type {
 	CONF_TEXTS,		/* struct conf_texts: a list of texts, or one text */
 	CONF_UINTS,		/* struct conf_uints: a list of numbers, or one */
 	CONF_CUSTOM,		/* parse() below reads the node */
+	CONF_GUID,		/* uint8_t[8]: 16 hexadecimal digits, not all zero */
 	CONF_MAP,		/* void *: a map of its own, the struct that its rows fill; defaults when absent */
 };
 
@@ -149,6 +150,8 @@ struct conf_rule {			/* one of `initiators:` */
 	bool has_address;
 	struct sockaddr_storage address;	/* v4 or v6 */
 	uint8_t prefix;			/* bits */
+	uint8_t srp_len;		/* bytes of srp: 8 a port GUID, 16 a GID or an initiator port identifier; 0: any */
+	uint8_t srp[16];
 	struct conf_uints luns;		/* n 0: all */
 	bool read_only;
 	uint32_t depth;			/* 0: no limit of its own */
@@ -204,9 +207,9 @@ unsigned conf_diff(const struct conf *running, const struct conf *loaded, void *
 /*
  * After conf_diff has found nothing: the running configuration takes the values
  * of all CONF_HOT keys. They are stored one by one, relaxed: who reads one on
- * another thread loads it so.
+ * another thread loads it so. Returns how many have changed.
  */
-void conf_take(struct conf *running, const struct conf *loaded);
+unsigned conf_take(struct conf *running, const struct conf *loaded);
 
 /* iSCSI names (RFC 7143 4.2.7): checks and lowers in place. 0 or -EINVAL. */
 int conf_iscsi_name(char *name);

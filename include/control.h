@@ -24,4 +24,16 @@ struct control_verb {
 };
 REGISTRY(control_verbs, struct control_verb);
 
+/*
+ * What another part adds to the answer of a verb, registered with
+ * REGISTER(control_extras, struct control_extra, &x): add is called on the main
+ * thread with the result of each successful run; columns follow the verb's.
+ */
+struct control_extra {
+	const char *verb;
+	const char *columns;
+	void (*add)(json_t *result);
+};
+REGISTRY(control_extras, struct control_extra);
+
 #endif

@@ -25,6 +25,8 @@ struct nexus_id {
 	uint8_t isid[6];		/* with the name, the initiator port; zero where there is none */
 	const struct sockaddr *peer;
 	const char *user;		/* as authenticated, NULL: not */
+	const uint8_t *port_id;		/* 16 bytes: SRP initiator port identifier, as claimed; NULL: no SRP */
+	const uint8_t *gid;		/* 16 bytes: of the peer's RDMA port, as its fabric says; NULL: none */
 };
 
 /* May this initiator log in (the `initiators:` rules)? Any thread. 0, or -EACCES. */

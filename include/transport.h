@@ -9,6 +9,7 @@
 
 struct conf;
 struct conf_key;
+struct conf_load;
 struct conf_portal;
 
 /*
@@ -24,6 +25,7 @@ struct transport {
 	uint32_t portal_conf_size;		/* conf_portal.opts */
 	const struct conf_key *target_keys;	/* its map in `targets:` items, named as the transport */
 	uint32_t target_conf_size;		/* an element of conf_target.opts */
+	void (*check)(struct conf_load *, const struct conf *);	/* what rows cannot: conf_error; may be NULL */
 	int (*portal_open)(const struct conf_portal *);
 	void (*portal_close)(const struct conf_portal *);
 	void (*shutdown)(struct reactor *);

@@ -135,7 +135,7 @@ disk_add(struct bridge_host *h, const struct conf_adapter *conf, const struct co
 	if (!ad)
 		return -ENOMEM;
 	snprintf(target, sizeof(target), "%u:%u", cd->channel, cd->id);
-	ad->disk.node = host_add_lun(h, cd->name, cd->depth ? cd->depth : conf->lun_depth, target,
+	ad->disk.node = host_add_lun(h, cd->name, conf_disk_depth(cd), target,
 	    conf->target_depth);
 	if (ad->disk.node < 0) {
 		free(ad);

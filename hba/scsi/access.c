@@ -47,13 +47,34 @@ addr_fits(const struct conf_rule *rule, const struct sockaddr *peer)
 	return bits % 8 == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - bits % 8) == 0;
 }
 
+static bool
+id_is(const uint8_t *id, const struct conf_rule *rule)
+{
+	return id && !memcmp(id + 16 - rule->srp_len, rule->srp, rule->srp_len);
+}
+
+/*
+ * A GUID is the end of a GID, or of a port identifier (SRP r16a B.3). What the
+ * fabric says counts before what the initiator claims.
+ */
+static bool
+srp_fits(const struct conf_rule *rule, const struct nexus_id *id)
+{
+	if (rule->srp_len == 8)
+		return id_is(id->gid ? id->gid : id->port_id, rule);
+	return id_is(id->gid, rule) || id_is(id->port_id, rule);
+}
+
 bool
 access_find(const struct conf_target *target, const struct nexus_id *id,
     const struct conf_rule **rule)
 {
+	/* SRP has no authentication: where it is asked for, only who is named by port comes in. */
+	bool by_port = target->auth && id->port_id;
+
 	*rule = NULL;
 	if (!target->nrules)
-		return true;
+		return !by_port;
 	for (int i = 0; i < target->nrules; i++) {
 		const struct conf_rule *r = &target->rules[i];
 
@@ -61,6 +82,8 @@ access_find(const struct conf_target *target, const struct nexus_id *id,
 		if (r->match && fnmatch(r->match, id->initiator, FNM_NOESCAPE | FNM_CASEFOLD) != 0)
 			continue;
 		if (r->has_address && !addr_fits(r, id->peer))
+			continue;
+		if (r->srp_len ? !srp_fits(r, id) : by_port)
 			continue;
 		*rule = r;
 		return true;

@@ -150,6 +150,9 @@ nexus_new(struct target *target, const struct nexus_id *id, struct reactor *reac
 	return nexus;
 }
 
+/* A reload may be changing it: an old number or a new one. */
+#define HOT(value) __atomic_load_n(&(value), __ATOMIC_RELAXED)
+
 /* rule NULL: whoever is not named shares alike, without limits. */
 static void
 limits_set(struct bridge_limits *limits, const struct conf_rule *rule)
@@ -157,11 +160,11 @@ limits_set(struct bridge_limits *limits, const struct conf_rule *rule)
 	*limits = (struct bridge_limits){ .weight = 1 };
 	if (!rule)
 		return;
-	limits->weight = rule->share ? rule->share : 1;
-	limits->depth = rule->depth;
-	limits->iops = rule->iops;
-	limits->bandwidth = rule->bandwidth;
-	limits->burst_ns = rule->burst_ns;
+	limits->weight = MAX(HOT(rule->share), 1u);
+	limits->depth = HOT(rule->depth);
+	limits->iops = HOT(rule->iops);
+	limits->bandwidth = HOT(rule->bandwidth);
+	limits->burst_ns = HOT(rule->burst_ns);
 }
 
 int
@@ -180,8 +183,10 @@ nexus_login(struct target *target, const struct nexus_id *id, struct reactor *re
 		return -ENOMEM;
 	nexus->ops = ops;
 	nexus->session = session;
-	nexus->depth = rule && rule->depth ? rule->depth : WINDOW_DEFAULT;
 	limits_set(&nexus_own(nexus)->limits, rule);
+	nexus->depth = nexus_own(nexus)->limits.depth;
+	if (!nexus->depth)
+		nexus->depth = WINDOW_DEFAULT;
 	r = nexus_map(nexus, rule);
 	if (r < 0) {
 		nexus_free(nexus);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bridge.h"
 #include "conf.h"
 #include "log.h"
 
@@ -80,27 +79,8 @@ target_new(const struct conf_target *conf)
 	return target;
 }
 
-/* `depth:` of an exported LUN is its disk's limit; exported twice, the larger one holds. */
-static void
-lun_set_depth(const struct conf *conf, const struct conf_lun *lun)
-{
-	struct disk *disk = disk_find(lun->disk->name);
-	const struct conf_target *t;
-	uint32_t depth = lun->depth;
-	int r;
-
-	list_for_each(t, &conf->targets, link)
-		for (int i = 0; i < t->nluns; i++)
-			if (t->luns[i].disk == lun->disk)
-				depth = MAX(depth, t->luns[i].depth);
-	r = bridge_set_limit(disk->host, BRIDGE_LUN, disk->name, depth);
-	if (r < 0)
-		log_warn("%s:%d: depth %u of disk %s was refused: %s", lun->pos.file, lun->pos.line,
-		    depth, disk->name, strerror(-r));
-}
-
 static int
-target_open(const struct conf *conf, const struct conf_target *ct)
+target_open(const struct conf_target *ct)
 {
 	struct target *target = target_new(ct);
 	int r = -ENOMEM;
@@ -114,8 +94,6 @@ target_open(const struct conf *conf, const struct conf_target *ct)
 		r = lu_get(cl->disk, &tl->lu);
 		if (r < 0)
 			goto fail;
-		if (cl->depth && tl->lu->disk->online)
-			lun_set_depth(conf, cl);
 		tl->number = (uint16_t)cl->lun;
 		tl->read_only = cl->read_only || tl->lu->read_only;
 		target->nluns++;
@@ -140,7 +118,7 @@ targets_open(const struct conf *conf)
 	usage_init();
 	cores_init();
 	list_for_each(ct, &conf->targets, link) {
-		r = target_open(conf, ct);
+		r = target_open(ct);
 		if (r < 0) {
 			targets_close();
 			return r;

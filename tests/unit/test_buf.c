@@ -417,6 +417,78 @@ nothing_is_handed_out_twice(void **state)
 	assert_true(stats().mapped <= 4 * 2 * MIB);
 }
 
+/* What a watcher was told: arenas that are there. */
+struct census {
+	struct buf_watch watch;
+	char *arena[ARENAS];
+	int n, came, went;
+};
+
+static void
+census_mapped(struct buf_watch *w, void *arena, size_t len)
+{
+	struct census *c = container_of(w, struct census, watch);
+
+	assert_int_equal(len, BUF_ARENA);
+	assert_int_equal((uintptr_t)arena % BUF_ARENA, 0);
+	assert_true(c->n < ARENAS);
+	c->arena[c->n++] = arena;
+	c->came++;
+}
+
+static void
+census_unmapping(struct buf_watch *w, void *arena, size_t len)
+{
+	struct census *c = container_of(w, struct census, watch);
+	int i = 0;
+
+	while (i < c->n && c->arena[i] != arena)
+		i++;
+	assert_true(i < c->n);
+	/* Still mapped: a device may use it until now. */
+	(void)*(volatile char *)arena;
+	c->arena[i] = c->arena[--c->n];
+	c->went++;
+}
+
+static bool
+census_knows(const struct census *c, const struct iovec *iov)
+{
+	for (int i = 0; i < c->n; i++)
+		if ((size_t)((char *)iov->iov_base - c->arena[i]) <= BUF_ARENA - iov->iov_len)
+			return true;
+	return false;
+}
+
+static void
+watchers_know_every_arena(void **state)
+{
+	struct census early = { .watch = { .mapped = census_mapped, .unmapping = census_unmapping } };
+	struct census late = early;
+	struct iovec iov[3][BUF_IOV_MAX];
+	int n[3];
+
+	buf_watch_add(r, &early.watch);
+	assert_int_equal(early.n, 0);
+	for (int i = 0; i < 3; i++) {
+		n[i] = buf_get(r, iov[i], 3 * MIB);
+		assert_true(n[i] > 0);
+		for (int k = 0; k < n[i]; k++)
+			assert_true(census_knows(&early, &iov[i][k]));
+	}
+	buf_watch_add(r, &late.watch);
+	assert_int_equal(late.n, early.n);
+	assert_int_equal(early.n * (uint64_t)BUF_ARENA, stats().mapped);
+	for (int i = 0; i < 3; i++)
+		buf_put(r, iov[i], n[i]);
+	buf_watch_del(&early.watch);
+	seconds_pass(3);
+	assert_int_equal(early.went, 0);
+	assert_true(late.went > 0);
+	assert_int_equal(late.n * (uint64_t)BUF_ARENA, stats().mapped);
+	buf_watch_del(&late.watch);
+}
+
 #define POOL(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int
@@ -433,6 +505,7 @@ main(void)
 		POOL(waiters_are_served_in_order),
 		POOL(waiting_with_nothing_out_is_served),
 		POOL(nothing_is_handed_out_twice),
+		POOL(watchers_know_every_arena),
 		cmocka_unit_test(objects_are_zero_when_new_and_kept_when_reused),
 		cmocka_unit_test(large_objects_fit_a_slab),
 	};

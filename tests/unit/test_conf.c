@@ -74,10 +74,8 @@ what_is_not_built_is_said(void **state)
 	    "conf.yaml:5:1: metrics is not supported yet\n"
 	    "conf.yaml:18:32: driver sg is not supported yet\n"
 	    "conf.yaml:19:32: driver iscsi is not supported yet\n"
-	    "conf.yaml:22:32: transport srp is not supported yet\n"
 	    "conf.yaml:29:31: max_connections: 4 is not supported yet\n"
-	    "conf.yaml:29:56: error_recovery_level: 2 is not supported yet\n"
-	    "conf.yaml:37:11: srp is not supported yet\n");
+	    "conf.yaml:29:56: error_recovery_level: 2 is not supported yet\n");
 	free(errors);
 	free(text);
 }

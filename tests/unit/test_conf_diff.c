@@ -197,13 +197,16 @@ target_x(const struct conf *conf)
 static void
 hot_values_are_taken(void **state)
 {
-	static const struct change changes[] = {
+	static const struct {
+		const char *from, *to;
+		unsigned n;
+	} changes[] = {
 		{ "can_queue: 100\n", "can_queue: 50\n  hw_queues: 1\n  queue_mode: single\n"
 		    "  target_depth: 3\n  lun_depth: 4\n  scheduler: deadline\n  max_xfer: 8K\n"
-		    "  cost: length\n  latency_target: 7ms\n  max_waiters: 6\n", NULL },
-		{ "depth: 9, serial: s1", "serial: s1, latency_target: 2ms", NULL },
-		{ "lun: 1, disk: y", "lun: 1, disk: y, depth: 77", NULL },
-		{ "depth: 8, iops: 100", "share: 9, bandwidth: 1M, burst: 2s", NULL },
+		    "  cost: length\n  latency_target: 7ms\n  max_waiters: 6\n", 10 },
+		{ "depth: 9, serial: s1", "serial: s1, latency_target: 2ms", 2 },
+		{ "lun: 1, disk: y", "lun: 1, disk: y, depth: 77", 1 },
+		{ "depth: 8, iops: 100", "share: 9, bandwidth: 1M, burst: 2s", 5 },
 	};
 	struct conf *running = load(base), *loaded;
 	const struct conf_adapter *a = adapter_a(running);
@@ -219,7 +222,7 @@ hot_values_are_taken(void **state)
 		assert_int_equal(conf_diff(running, loaded, stderr), 0);
 		/* Asking changes nothing. */
 		assert_int_equal(adapter_a(running)->can_queue, 100);
-		conf_take(running, loaded);
+		assert_int_equal(conf_take(running, loaded), changes[i].n);
 		conf_free(loaded);
 		free(text);
 		if (i == 0) {

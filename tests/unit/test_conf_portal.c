@@ -29,7 +29,8 @@ static const struct said table[] = {
 	{ P("listen: 127.0.0.1:1, redirect: x"),
 	    "t:2:53: unknown key \"redirect\" (a portal takes transport, name, listen, group)\n" },
 	{ "portals:\n- { name: p, transport: srp, listen: 10.0.0.1:5555, magic: 1 }\n",
-	    "t:2:25: transport srp is not supported yet\n" },
+	    "t:2:53: unknown key \"magic\" (a portal takes transport, name, listen, group, poll, "
+	    "backlog, max_channels)\n" },
 	{ "portals:\n- { name: p, transport: null, listen: 10.0.0.1:5555 }\n",
 	    "t:2:25: transport: expected a text, found null (in quotes it is a text)\n" },
 	{ P("listen: 127.0.0.1:1") "- { name: p, transport: iscsi, listen: 127.0.0.1:2 }\n",

@@ -37,7 +37,21 @@ static const struct said targets[] = {
 	    "t:9:45: first_burst: expected at least 512, found 1\n" },
 	{ TP("  iscsi: { initial_r2: no }\n"),
 	    "t:9:12: unknown key \"initial_r2\" (did you mean initial_r2t?)\n" },
-	{ TP("  srp: {}\n"), "t:9:3: srp is not supported yet\n" },
+	{ TP("  srp: {}\n"), "" },
+	{ TP("  srp: { id_ext: 0002C903004ed0b3, ioc_guid: \"0002c90300a1b2c3\" }\n"), "" },
+	{ TP("  srp: { id_ext: 0, ioc_guid: 0000000000000000 }\n"),
+	    "t:9:18: id_ext: expected 16 hexadecimal digits, not all of them 0, found \"0\"\n"
+	    "t:9:31: ioc_guid: expected 16 hexadecimal digits, not all of them 0, found "
+	    "\"0000000000000000\"\n" },
+	{ TP("  srp: { id_ext: \"\", ioc_guid: 00000000000000011 }\n"),
+	    "t:9:18: id_ext: expected 16 hexadecimal digits, not all of them 0, found the text \"\"\n"
+	    "t:9:32: ioc_guid: expected 16 hexadecimal digits, not all of them 0, found "
+	    "\"00000000000000011\"\n" },
+	{ TP("  srp: { id_ext: 0x02c903004ed0b3, queue_depth: 1, max_channels: 0 }\n"),
+	    "t:9:18: id_ext: expected 16 hexadecimal digits, not all of them 0, found "
+	    "\"0x02c903004ed0b3\"\n"
+	    "t:9:49: queue_depth: expected a number from 2 to 256, found \"1\"\n"
+	    "t:9:66: max_channels: expected a number from 1 to 256, found \"0\"\n" },
 	{ TP("  isns: x\n"), "t:9:3: unknown key \"isns\" (a target takes name, alias, "
 	    "luns, initiators, portals, auth, iscsi, srp)\n" },
 	{ TP("  alias: \"\"\n"), "t:9:10: alias: expected 1 to 255 bytes of text, found 0\n" },
@@ -98,8 +112,17 @@ static const struct said rules[] = {
 	    "everyone who authenticates may come\n" },
 	{ TP("  initiators: x\n"), "t:9:15: initiators: expected a list, found \"x\"\n" },
 	{ RULES("  - x\n"), "t:11:5: an initiator: expected a map, found \"x\"\n" },
-	{ RULES("  - { luns: [1] }\n"), "t:11:5: an initiator: match or address is missing\n" },
-	{ RULES("  - { srp: \"fe80::c071:9aff:fe61:a2d4\" }\n"), "t:11:7: srp is not supported yet\n" },
+	{ RULES("  - { luns: [1] }\n"),
+	    "t:11:5: an initiator: match, address or srp is missing\n" },
+	{ RULES("  - { srp: \"fe80::c071:9aff:fe61:a2d4\" }\n"), "" },
+	{ RULES("  - { srp: c0719afffe61a2d4 }\n"), "" },
+	{ RULES("  - { srp: fe80000000000000c0719afffe61a2d4 }\n"), "" },
+	{ RULES("  - { srp: fe80000000000000c0719afffe61a2 }\n"),
+	    "t:11:12: srp: expected a GID such as fe80::2c9:3ff:fe4e:d0b3, or 16 or 32 hexadecimal "
+	    "digits, found \"fe80000000000000c0719afffe61a2\"\n" },
+	{ RULES("  - { srp: 10.0.0.1 }\n"),
+	    "t:11:12: srp: expected a GID such as fe80::2c9:3ff:fe4e:d0b3, or 16 or 32 hexadecimal "
+	    "digits, found \"10.0.0.1\"\n" },
 	{ RULES("  - { match: \"*\", luns: [0, 1, 6] }\n"), "t:11:26: luns: the target has no LUN 0\n"
 	    "t:11:32: luns: the target has no LUN 6\n" },
 	{ RULES("  - { match: \"*\", luns: [] }\n"), "t:11:25: luns: the list is empty\n" },

@@ -30,6 +30,7 @@ struct srp_task;
 
 enum {
 	IU_MAX = 16 * 1024,		/* longest IU an initiator may ask for */
+	QUEUE_DEPTH_MAX = 256,
 	RX_EXTRA = 4,			/* receives beyond the credits: responses to requests of the target,
 					   a logout, and one to see that there are too many */
 	SEND_WR = 512,			/* work requests of a channel, and what is posted at a time */
@@ -39,8 +40,8 @@ enum {
 };
 
 #define TICK_NS (250 * MS)
+#define LOGIN_NS (15 * SEC)		/* for others to end, whose place a login takes */
 #define ESTABLISH_NS (30 * SEC)		/* for the peer to take our answer */
-#define ASK_NS (10 * SEC)		/* for the answer to a request of the target */
 #define GRACE_NS (1 * SEC)		/* for the peer to leave after SRP_T_LOGOUT */
 #define IDLE_NS (30 * SEC)		/* of silence, then we look whether the peer is there */
 
@@ -60,6 +61,7 @@ struct srp_reactor {
 	struct obj_pool tasks;
 	struct list channels;		/* also those that have ended but for a disk */
 	uint32_t nchannels;
+	uint64_t rx_bytes;		/* in receive buffers of all of them */
 	struct timer tick;
 	bool stopping;			/* logins are rejected */
 	bool tight;			/* memory is nearly used up: credits are held back */
@@ -109,16 +111,16 @@ struct srp_task {
 	struct list link;		/* in ch->tx: has something to post; ch->sent: waits for its end */
 	enum task_state state;
 	bool is_tmf;
-	bool busy;			/* no memory: answer BUSY */
+	bool submitted;			/* the device server has seen the command: scsi_release is due */
 	uint8_t sol_not;
 	uint8_t rsp_code;		/* of a function */
 	uint32_t out;			/* completions that will come to `rdma` */
 	struct iu_data data_out, data_in;
 	struct transfer xfer;
-	struct iovec table[BUF_IOV_MAX];	/* the fetched one: pool memory, ntable pieces */
-	int8_t ntable;
+	struct iovec table;		/* pool memory of a fetched table; iov_base NULL: none */
 	struct buf_wait memory;
-	struct fabric_cqe rdma;		/* RDMA READs of it have ended, or its response was sent */
+	struct fabric_cqe rdma;		/* the last of its RDMA READs, */
+	struct fabric_cqe sent;		/* its response */
 };
 
 /* -- channels -- */
@@ -131,13 +133,15 @@ enum channel_state {
 	CHANNEL_GONE,			/* no longer in the registry; a disk may still have commands */
 };
 
-/* Requests of the target, one at a time. */
+/* Requests of the target. One is out at a time; one that is never answered is the last. */
 struct ask {
-	enum srp_opcode opcode;		/* of what was sent; 0: none is out */
-	uint64_t tag;
-	uint64_t since_ns;
-	bool wanted;			/* a credit request is to be sent */
-	bool deaf;			/* one was never answered: no more are sent */
+	bool probe;			/* nothing was heard for long: is the peer there? */
+	bool credits;			/* SRP_CRED_REQ is to be sent */
+	bool logout;			/* SRP_T_LOGOUT is to be sent, */
+	enum srp_t_logout_reason reason;
+	uint8_t opcode;			/* of what is out; 0: none */
+	uint64_t tag;			/* its, */
+	uint64_t next_tag;		/* and the next one's */
 };
 
 /* Built in a round, posted at its end, or later when the device had no room. */
@@ -167,16 +171,19 @@ struct srp_channel {
 	struct list wait;		/* or in its waiters */
 	uint64_t id;			/* the nexus'; 0: none yet */
 	int kicked;			/* 1 + reason of the SRP_T_LOGOUT that is wanted; 0: not */
+	bool msg_posted;
 	struct list link;		/* in home->channels */
 	struct msg msg;			/* on its way to its reactor; woken from waiting */
 	struct work flush;
 	struct work close;
+	struct work reap;
+	enum srp_login_rej_reason refusal;	/* of the request, when the channel ends before its answer */
 
 	struct login_req req;
 	struct login_terms terms;
 	struct credit credit;
+	uint32_t depth;			/* of the request limit when memory is not tight */
 	struct ask ask;
-	uint64_t tag_next;		/* of requests of the target */
 
 	/* receiving */
 	struct srp_rx *rx;
@@ -197,6 +204,7 @@ struct srp_channel {
 	struct batch *batch;
 	struct timer retry;		/* the device had no room */
 	struct fabric_cqe quiet;	/* of what needs no answer of its own */
+	struct fabric_cqe probe;
 
 	/* tasks */
 	struct srp_task **tasks;	/* by tag */
@@ -205,7 +213,7 @@ struct srp_channel {
 	struct list tx;			/* have something to post, in order */
 	struct list sent;		/* their response is posted, and its end awaited */
 
-	bool established, told;
+	bool established;		/* the peer has seen our answer */
 	bool drained, nexus_gone;
 	uint64_t heard_ns;		/* when something came last */
 	uint64_t deadline_ns;		/* 0: none; for what is in `why` */
@@ -217,71 +225,92 @@ struct srp_channel {
 };
 
 /* cm.c */
-/* Where a fabric's requests to connect arrive; on any reactor. */
-void cm_request(struct fabric_request *);
-void cm_enter(struct srp_channel *);	/* on its reactor: log in, or wait for others to end */
+void cm_request(struct fabric_request *);	/* where a fabric's requests to connect arrive; any reactor */
+void cm_enter(struct srp_channel *);	/* on its reactor: logs in, or waits for others to end */
+void cm_freed(void);			/* a channel is no more */
 
-/* channel.c; on the channel's reactor */
-struct srp_channel *channel_new(struct fabric_request *);
-void channel_free(struct srp_channel *);	/* also a half-built one */
-int channel_open(struct srp_channel *);	/* its memory, its connection; receives are posted */
-/* The end: from anywhere on its thread, also twice; the first reason is logged. */
+/* channel.c; on the channel's reactor, but for channel_new */
+struct srp_channel *channel_new(struct fabric_request *, struct srp_reactor *home);
+void channel_start(struct srp_channel *);	/* it came */
+int channel_open(struct srp_channel *);	/* its connection and memory; receives are posted. 0 or -errno */
+/* The end: from anywhere, also twice; the first reason is logged. What follows is done when the round ends. */
 __attribute__((format(printf, 2, 3)))
 void channel_drop(struct srp_channel *, const char *fmt, ...);
+void channel_refuse(struct srp_channel *, enum srp_login_rej_reason, const char *why);
 /* Asks the peer to leave, and drops the channel when it does not. */
 void channel_leave(struct srp_channel *, enum srp_t_logout_reason, const char *why);
 void channel_check_gone(struct srp_channel *);
 void channel_tick(struct srp_channel *, uint64_t now);
-extern const struct fabric_events channel_events;
+const char *channel_state_name(const struct srp_channel *);
+
+/* mem.c */
+/* One piece of pool memory for len bytes, at most BUF_SEG_MAX. 0 or -ENOMEM. */
+int mem_get(struct reactor *, struct iovec *, uint32_t len);
+void mem_put(struct reactor *, struct iovec *);	/* allowed when iov_base is NULL */
+/* Answered memory that the device cannot reach becomes pool memory. 0 or -ENOMEM. */
+int mem_reach(struct srp_channel *, struct scsi_cmd *);
 
 /* rx.c */
-int rx_open(struct srp_channel *);	/* buffers, and all are posted */
-void rx_put(struct srp_rx *);		/* posted again at the end of the round */
+int rx_room(struct srp_channel *);	/* would its buffers leave enough memory for data? 0 or -ENOMEM */
+int rx_open(struct srp_channel *);	/* buffers, and all are posted at the next rx_repost */
+void rx_close(struct srp_channel *);
+void rx_put(struct srp_rx *);		/* posted again before anything else is sent */
 int rx_repost(struct srp_channel *);
-void rx_retry(struct srp_channel *);	/* those that found no memory */
+void rx_wait(struct srp_rx *);		/* there is no memory for a task: again later */
+void rx_retry(struct srp_channel *);
 const uint8_t *rx_iu(const struct srp_rx *);
 
 /* tx.c */
+void tx_init(struct srp_channel *);
 int tx_open(struct srp_channel *);
-void tx_flush(struct srp_channel *);
-void tx_later(struct srp_channel *);	/* tx_flush at the end of the round */
+void tx_close(struct srp_channel *);
+void tx_later(struct srp_channel *);	/* what is in line leaves at the end of the round */
 /*
- * The next work request, zeroed but for cqe and flags; signalled when asked
- * for, or when it is the last for which there is room. NULL: no room: once some
- * work has ended tx_flush tries again. *sge: room for max_sge.
+ * Room for one more work request, zeroed, and for max_sge elements. NULL: none
+ * until some work has ended; then the line goes on.
  */
-struct fabric_wr *tx_wr(struct srp_channel *, enum fabric_op, struct fabric_sge **);
-bool tx_last_room(const struct srp_channel *);
-void tx_add(struct srp_channel *, struct fabric_wr *, struct fabric_cqe *, bool signalled);
-/* Memory for an IU that goes out with the next work request. */
-uint8_t *tx_iu(struct srp_channel *);
-void tx_ended(struct srp_channel *);	/* signalled work has succeeded: room for more */
+struct fabric_wr *tx_wr(struct srp_channel *, enum fabric_op);
+/*
+ * It is filled. cqe NULL: nobody asks when it ends; it is signalled all the
+ * same when nothing else might be for long.
+ */
+void tx_add(struct srp_channel *, struct fabric_wr *, struct fabric_cqe *);
+/* Is this the last that there is room for? Then who must know when its work ended asks with it. */
+bool tx_is_last(const struct srp_channel *, const struct fabric_wr *);
+uint8_t *tx_iu(struct srp_channel *, struct fabric_wr *, uint32_t len);	/* for a SEND, zeroed */
+/* First in every completion of work that was signalled: true when it succeeded. */
+bool tx_ended(struct srp_channel *, const struct fabric_wc *, const char *what);
 
 /* ask.c */
 void ask_check(struct srp_channel *);	/* must credits go out by themselves? */
 bool ask_emit(struct srp_channel *);	/* false: no room */
 void ask_logout(struct srp_channel *, enum srp_t_logout_reason);
-void ask_answered(struct srp_channel *, enum srp_opcode, uint64_t tag);
-void ask_tick(struct srp_channel *, uint64_t now);
+void ask_answered(struct srp_channel *, unsigned opcode, uint64_t tag);
 
 /* task.c */
+int task_open(struct srp_channel *);
 struct srp_task *task_find(struct srp_channel *, uint64_t tag);
 struct srp_task *task_new(struct srp_channel *, struct srp_rx *, uint64_t tag);	/* NULL: no memory */
-void task_answer(struct srp_task *);	/* its response is in line */
+void task_line(struct srp_task *, enum task_state);	/* it has something to post */
 void task_end(struct srp_task *);	/* without a response */
 void task_put(struct srp_task *);	/* nothing of it is out: it goes back */
-bool task_emit(struct srp_task *);	/* posts what it has to post; false: no room for all of it */
+/* Its response is in line: the buffer of its unit, with the credit; then its tag. */
+void task_unit_put(struct srp_task *);
+void task_sent(struct srp_task *);
 void task_drained(struct srp_channel *);	/* nothing of any task is out any more */
 
+/* emit.c */
+bool task_emit(struct srp_task *);	/* posts what it has to post; false: no room for all of it */
+
 /* command.c */
-void command_rx(struct srp_channel *, struct srp_rx *, const struct iu_cmd *);
-void command_bad(struct srp_channel *, struct srp_rx *, const struct iu_cmd *);
-void command_want(struct scsi_cmd *);
-void command_done(struct scsi_cmd *);
+void srp_cmd_rx(struct srp_channel *, struct srp_rx *, const struct iu_cmd *, bool ok);
+void srp_cmd_want(struct scsi_cmd *);
+void srp_cmd_done(struct scsi_cmd *);
+void srp_cmd_arrived(struct srp_task *);	/* the RDMA READs of its state have ended */
 
 /* tmf.c */
-void tmf_rx(struct srp_channel *, struct srp_rx *, const struct iu_tmf *);
-void tmf_done(struct scsi_tmf *);
+void srp_tmf_rx(struct srp_channel *, struct srp_rx *, const struct iu_tmf *);
+void srp_tmf_done(struct scsi_tmf *);
 
 /* session.c: the channels of all I_T nexuses */
 enum session_verdict { SESSION_IN, SESSION_WAIT, SESSION_REFUSED };
@@ -292,6 +321,7 @@ enum session_verdict { SESSION_IN, SESSION_WAIT, SESSION_REFUSED };
 enum session_verdict session_enter(struct srp_channel *, uint8_t *multichan,
     enum srp_login_rej_reason *);
 void session_leave(struct srp_channel *);
+void session_named(struct srp_channel *);	/* its nexus is there */
 /*
  * Marks channels of this target (NULL: of all), or the one whose nexus has this
  * id (0: any), for an end. Any thread. Returns how many.
@@ -304,6 +334,7 @@ void port_id(const struct conf_target *, uint8_t id[16]);
 /* The target of this port on this portal; NULL: none. */
 struct target *port_find(const struct conf_portal *, const uint8_t id[16]);
 void port_text(char *, size_t, const uint8_t *, size_t n);	/* hexadecimal digits */
+void port_check(struct conf_load *, const struct conf *);	/* two targets with one port */
 extern const struct conf_key srp_target_keys[], srp_portal_keys[];
 
 #endif

@@ -4,19 +4,19 @@
 #include <assert.h>
 
 void
-credit_init(struct credit *c, uint32_t limit)
+srp_credit_init(struct credit *c, uint32_t limit)
 {
 	*c = (struct credit){ .limit = limit, .total = limit, .req_lim = limit };
 }
 
 bool
-credit_ok(const struct credit *c)
+srp_credit_ok(const struct credit *c)
 {
 	return c->total == c->req_lim + c->busy + c->pending;
 }
 
 bool
-credit_take(struct credit *c)
+srp_credit_take(struct credit *c)
 {
 	if (!c->req_lim)
 		return false;
@@ -26,7 +26,7 @@ credit_take(struct credit *c)
 }
 
 void
-credit_back(struct credit *c)
+srp_credit_back(struct credit *c)
 {
 	assert(c->busy);
 	c->busy--;
@@ -37,7 +37,7 @@ credit_back(struct credit *c)
 }
 
 uint32_t
-credit_give(struct credit *c)
+srp_credit_give(struct credit *c)
 {
 	uint32_t delta = c->pending;
 
@@ -47,17 +47,25 @@ credit_give(struct credit *c)
 }
 
 void
-credit_resize(struct credit *c, uint32_t limit)
+srp_credit_resize(struct credit *c, uint32_t limit)
 {
+	uint32_t spare;
+
 	c->limit = limit;
 	if (limit > c->total) {
 		c->pending += limit - c->total;
 		c->total = limit;
+		return;
 	}
+	spare = c->total - limit;
+	if (spare > c->pending)
+		spare = c->pending;
+	c->pending -= spare;
+	c->total -= spare;
 }
 
 bool
-credit_stuck(const struct credit *c)
+srp_credit_stuck(const struct credit *c)
 {
-	return c->pending && !c->busy && c->req_lim <= 1;
+	return c->pending && c->req_lim <= 1 && (!c->busy || c->pending >= c->limit / 2);
 }

@@ -28,6 +28,7 @@ struct setup {
 	uint32_t nap_ns;		/* an idle reactor sleeps so long at least */
 	uint32_t poll_ns;		/* and polls so long before */
 	uint32_t count;			/* 1: the device counts who is in it */
+	uint32_t device_slots;		/* what it bears; 0: can_queue */
 	uint32_t warm_ms, run_ms;
 	/* the bridge alone */
 	const char *mode;		/* queue_mode */
@@ -171,6 +172,7 @@ void initiators_make(void);
 void initiators_free(void);
 void worker_start(void *);		/* on its reactor */
 void worker_stop(void *);
+void pin_to(unsigned id);		/* the calling thread, one of those reactors */
 
 void waits_note(struct waits *, uint64_t ns, bool slow);
 void results_print(const uint64_t *done, uint64_t ns, uint64_t cpu_ns);

@@ -32,8 +32,8 @@ static const struct option options[] = {
 	NUMBER(initiators), NUMBER(can_queue), NUMBER(target_depth), NUMBER(lun_depth),
 	NUMBER(window_min), NUMBER(window_max), NUMBER(hogs), NUMBER(spread), NUMBER(apart),
 	NUMBER(heavy), NUMBER(batch), NUMBER(work_ns), NUMBER(service_ns), NUMBER(nap_ns),
-	NUMBER(poll_ns), NUMBER(count), NUMBER(warm_ms), NUMBER(run_ms), TEXT(mode), TEXT(device),
-	NUMBER(coalesce), NUMBER(command_ns), NUMBER(byte_ps),
+	NUMBER(poll_ns), NUMBER(count), NUMBER(device_slots), NUMBER(warm_ms), NUMBER(run_ms),
+	TEXT(mode), TEXT(device), NUMBER(coalesce), NUMBER(command_ns), NUMBER(byte_ps),
 };
 
 void

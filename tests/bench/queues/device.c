@@ -16,7 +16,10 @@ static OWN_LINE atomic_int most;
 void
 device_init(void)
 {
-	host = (struct count){ .limit = (int)setup.can_queue, .kind = "adapter" };
+	host = (struct count){
+		.limit = (int)(setup.device_slots ? setup.device_slots : setup.can_queue),
+		.kind = "adapter",
+	};
 	for (uint32_t i = 0; i < setup.targets; i++)
 		target[i] = (struct count){ .limit = (int)setup.target_depth, .kind = "target" };
 	for (uint32_t i = 0; i < setup.luns; i++)

@@ -97,6 +97,7 @@ owner_poll(struct poller *p)
 static void
 owner_start(void *arg)
 {
+	pin_to(setup.threads);
 	owner_poller.poll = owner_poll;
 	poller_add(owner, &owner_poller);
 }

@@ -169,11 +169,10 @@ nap_over(struct timer *t)
 }
 
 /* Where each can have a processor to itself it gets one: the scheduler needs a while to see that. */
-static void
-worker_pin(struct worker *w)
+void
+pin_to(unsigned left)
 {
 	cpu_set_t all, own;
-	unsigned left = w->id;
 
 	if (sched_getaffinity(0, sizeof(all), &all) ||
 	    setup.threads + policy->extra > (unsigned)CPU_COUNT(&all))
@@ -191,7 +190,7 @@ worker_start(void *arg)
 	struct worker *w = arg;
 
 	worker_self = w;
-	worker_pin(w);
+	pin_to(w->id);
 	queue_init(&w->busy);
 	queue_init(&w->ready);
 	timer_init(&w->timer, w->reactor, nap_over);
