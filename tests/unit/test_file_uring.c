@@ -124,6 +124,7 @@ open_disk(bool direct, uint32_t depth)
 	drig.adapter.can_queue = drig.adapter.target_depth = drig.adapter.lun_depth = depth;
 	drig.cd[0].name = (char *)"d";
 	drig.cd[0].driver = drig_driver("file");
+	drig.cd[0].adapter = &drig.adapter;
 	drig.cd[0].block_size = BLOCK;
 	drig.cd[0].opts = &conf;
 	list_add_tail(&drig.adapter.disks, &drig.cd[0].link);
