@@ -8,7 +8,7 @@ COUNTER(cred_reqs, "srp_credit_requests", "SRP_CRED_REQ sent");
 COUNTER(t_logouts, "srp_target_logouts", "SRP_T_LOGOUT sent");
 
 /*
- * r16a 4.6: an initiator keeps room for one request of the target. So one is
+ * SRP r16a: an initiator keeps room for one request of the target. So one is
  * out at a time; an initiator that never answers it gets no other, and needs
  * none: responses carry credits too.
  */
