@@ -62,7 +62,7 @@ emit_event(struct srp_channel *ch)
 	req->tag = put64(ch->ask.tag);
 	scsi_lun_wire(req->lun, ch->ask.event_lun);
 	req->sense_data_len = put32(SENSE_FIXED);
-	sense_fixed((uint8_t *)(req + 1), sense[0], sense[1], sense[2]);
+	srp_sense((uint8_t *)(req + 1), sense[0], sense[1], sense[2]);
 	if (ch->terms.solnt & SRP_AESOLNT) {
 		req->sol_not = SRP_SOLNT;
 		wr->flags |= FABRIC_SOLICITED;

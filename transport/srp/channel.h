@@ -319,7 +319,7 @@ void srp_cmd_want(struct scsi_cmd *);
 void srp_cmd_done(struct scsi_cmd *);
 void srp_cmd_arrived(struct srp_task *);	/* the RDMA READs of its state have ended */
 enum { SENSE_FIXED = 18 };
-void sense_fixed(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq);
+void srp_sense(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq);
 
 /* tmf.c */
 void srp_tmf_rx(struct srp_channel *, struct srp_rx *, const struct iu_tmf *);

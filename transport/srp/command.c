@@ -29,7 +29,7 @@ no_data(struct srp_task *task)
 
 /* SPC-4 4.5.3 */
 void
-sense_fixed(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq)
+srp_sense(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq)
 {
 	memset(sense, 0, SENSE_FIXED);
 	sense[0] = 0x70;
@@ -48,7 +48,7 @@ answer_sense(struct srp_task *task, uint8_t key, uint8_t asc, uint8_t ascq)
 {
 	struct scsi_cmd *scsi = &task->scsi;
 
-	sense_fixed(scsi->sense, key, asc, ascq);
+	srp_sense(scsi->sense, key, asc, ascq);
 	scsi->sense_len = SENSE_FIXED;
 	scsi->status = SCSI_CHECK_CONDITION;
 	counter_add(&refusals, 1);
