@@ -65,6 +65,7 @@ enum {					/* cmd->flags */
 	CMD_WANT_LOCK = 1 << 5,		/* waits for its blocks to be its own: hba/scsi/range_lock.c */
 	CMD_HAS_LOCK = 1 << 6,		/* they are */
 	CMD_LENT = 1 << 7,		/* answered with memory of the disk, and not yet released */
+	CMD_CHANGING = 1 << 8,		/* a change of reservations waits for the disk: hba/scsi/reserve.c */
 };
 
 /*
@@ -89,8 +90,8 @@ struct scsi_cmd {
 	/* -- the answer, set by the device server before `done` -- */
 	uint8_t status;			/* enum scsi_status */
 	uint8_t resid_kind;		/* enum cmd_resid, and resid bytes: computed once, in */
-	uint8_t flags;			/* scsi_complete, for every transport */
-	uint8_t sense_len;
+	uint8_t sense_len;		/* scsi_complete, for every transport */
+	uint16_t flags;
 	uint32_t resid;
 	uint32_t data_in;		/* bytes of iov that go to the initiator */
 
@@ -108,6 +109,7 @@ struct scsi_cmd {
 	struct list fence;		/* parked, an orphan, or in the unit's locks: hba/scsi/fence.c */
 	uint64_t turn;			/* its place among those that are parked or lock; and with a */
 	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
+	struct change *change;		/* with CMD_CHANGING; NULL: it has not begun */
 	uint64_t abort_id;		/* with CMD_ABORTED: the first task management function that hit it */
 	uint64_t asked;			/* bytes the CDB asks for, whatever the EDTL */
 	struct iovec tmp[2];		/* pool memory of the command family; put before `done` */

@@ -22,6 +22,7 @@ enum tmf_fn {
 	TMF_QUERY_TASK_SET,
 	TMF_QUERY_ASYNC_EVENT,
 	TMF_I_T_NEXUS_RESET,
+	TMF_CUT,			/* not for transports: tasks of those that PREEMPT AND ABORT ended */
 };
 
 enum tmf_response {			/* SAM-5 7.1 */
@@ -54,6 +55,8 @@ struct scsi_tmf {
 	struct timer timer;
 	struct msg msg;
 	struct lu *lu;
+	uint64_t cut;			/* TMF_CUT: which; */
+	void (*done)(struct scsi_tmf *);	/* and who is answered instead of the transport; else NULL */
 	bool live;			/* ABORT TASK: its task was not aborted before */
 	uint64_t id;			/* in order of arrival, over all reactors */
 	uint64_t todo, hit, clear;	/* bit per reactor: concerned, has marked its commands, has none left */

@@ -72,6 +72,12 @@ int nexus_login(struct target *, const struct nexus_id *, struct reactor *,
     const struct transport_ops *, void *session, struct nexus **);
 void nexus_logout(struct nexus *, void (*gone)(void *), void *arg);
 
+/*
+ * The unit attention that this nexus would hear of first at a unit: sense key,
+ * additional sense code and its qualifier. It stays. On the nexus' reactor. False: none, or no such unit.
+ */
+bool nexus_attention(const struct nexus *, unsigned lun, uint8_t sense[3]);
+
 /* -- life, by daemon/main.c on the main thread -- */
 
 /*

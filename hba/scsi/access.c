@@ -54,7 +54,7 @@ id_is(const uint8_t *id, const struct conf_rule *rule)
 }
 
 /*
- * A GUID is the end of a GID, or of a port identifier (SRP r16a B.3). What the
+ * A GUID is the end of a GID, or of a port identifier (SRP r16a, annex B). What the
  * fabric says counts before what the initiator claims.
  */
 static bool

@@ -3,6 +3,7 @@
 
 #include "fence.h"
 #include "range_lock.h"
+#include "reserve.h"
 #include "tmf.h"
 
 static struct core cores[REACTORS_MAX];
@@ -17,6 +18,7 @@ core_woken(struct msg *msg)
 	tmf_run(core);
 	fence_run(core);
 	range_run();
+	reserve_run(core);
 }
 
 void
@@ -26,6 +28,7 @@ cores_init(void)
 		list_init(&cores[i].nexuses);
 		list_init(&cores[i].dying);
 		list_init(&cores[i].parked);
+		list_init(&cores[i].changing);
 		cores[i].msg.fn = core_woken;
 		atomic_store(&cores[i].poked, false);
 	}

@@ -136,7 +136,7 @@ void
 fence_unpark(struct scsi_cmd *cmd)
 {
 	assert(cmd->flags & CMD_PARKED);
-	cmd->flags &= (uint8_t)~CMD_PARKED;
+	cmd->flags &= (uint16_t)~CMD_PARKED;
 	list_del(&cmd->fence);
 }
 

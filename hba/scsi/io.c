@@ -133,7 +133,7 @@ io_back(struct bridge_req *req)
 {
 	struct scsi_cmd *cmd = container_of(req, struct scsi_cmd, req);
 
-	cmd->flags &= (uint8_t)~CMD_IN_DISK;
+	cmd->flags &= (uint16_t)~CMD_IN_DISK;
 	fence_left(cmd);
 	if (unlikely(cmd->flags & CMD_ABORTED)) {
 		struct core *core = core_of(cmd->nexus->reactor);
@@ -181,7 +181,7 @@ io_start(struct scsi_cmd *cmd)
 	v = cmd->mem == MEM_BORROWED ? io_start_borrowed(cmd) : bridge_submit(&cmd->req);
 	if (v == BRIDGE_PENDING)
 		return false;
-	cmd->flags &= (uint8_t)~CMD_IN_DISK;
+	cmd->flags &= (uint16_t)~CMD_IN_DISK;
 	if (likely(v == BRIDGE_DONE))
 		return true;
 	cmd_full(cmd);

@@ -12,6 +12,7 @@
 
 #include "fence.h"
 #include "nexus.h"
+#include "reserve.h"
 #include "ua.h"
 
 enum { NAA_LOCAL = 0x3, DIGEST_LEN = 32 };	/* SPC-4 7.8.6.6.4: NAA locally assigned */
@@ -108,6 +109,7 @@ lu_free(struct lu *lu)
 	if (!lu)
 		return;
 	list_del(&lu->link);
+	pr_fini(&lu->pr);
 	pthread_mutex_destroy(&lu->lock);
 	free(lu);
 }
@@ -156,6 +158,7 @@ lu_get(const struct conf_disk *conf, struct lu **out)
 		lu_free(lu);
 		return r;
 	}
+	reserve_load(lu);
 	list_add_tail(&lus, &lu->link);
 	*out = lu;
 	return 0;
@@ -182,6 +185,7 @@ lu_attach(struct lu *lu, struct nexus_lun *nlun)
 	pthread_mutex_lock(&lu->lock);
 	list_add_tail(&lu->nluns, &nlun->link);
 	fence_inherit(lu, nlun);
+	reserve_inherit(lu, nlun);
 	pthread_mutex_unlock(&lu->lock);
 }
 
@@ -192,6 +196,7 @@ lu_detach(struct nexus_lun *nlun)
 
 	pthread_mutex_lock(&lu->lock);
 	list_del(&nlun->link);
+	reserve_forget(lu, nlun);
 	pthread_mutex_unlock(&lu->lock);
 }
 
@@ -205,4 +210,11 @@ lu_attention(struct lu *lu, unsigned ua, const struct nexus *except)
 		if (nlun->nexus != except)
 			ua_raise(nlun, (enum ua)ua);
 	pthread_mutex_unlock(&lu->lock);
+}
+
+void
+lu_was_reset(struct lu *lu)
+{
+	reserve_reset(lu);
+	lu_attention(lu, UA_LU_RESET, NULL);
 }

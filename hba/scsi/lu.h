@@ -9,6 +9,7 @@
 
 #include "disk.h"
 #include "list.h"
+#include "pr.h"
 
 struct conf_disk;
 struct nexus;
@@ -50,6 +51,11 @@ struct lu {
 	struct list locked;		/* in the list of units with locks, under its lock */
 	uint64_t turns;			/* given so far */
 	uint64_t parked;		/* bit per reactor: has commands that wait for orphans or locks */
+	struct pr pr;			/* reserve.c, and: */
+	bool pr_busy;			/* a change is on its way to the disk */
+	uint64_t pr_wait;		/* bit per reactor: has changes that wait for that */
+	uint64_t cuts;			/* PREEMPT AND ABORTs so far */
+	const struct nexus_lun *reserved_by;	/* RESERVE(6), (10) */
 };
 
 /* The unit of this disk, made when it is not there yet. 0, or -errno with a log line. */
@@ -62,5 +68,7 @@ void lu_attach(struct lu *, struct nexus_lun *);
 void lu_detach(struct nexus_lun *);
 /* Raises a unit attention for every nexus but one. Any thread. */
 void lu_attention(struct lu *, unsigned ua, const struct nexus *except);
+/* Its tasks end, and what a reset ends beside them. Any thread. */
+void lu_was_reset(struct lu *);
 
 #endif

@@ -15,7 +15,13 @@ struct lu;
 struct scsi_cmd;
 
 /* Bits of nexus_lun.hot beside the unit attentions (UA_MASK of ua.h). */
-enum { NLUN_FENCED = 1 << 16 };		/* the unit has orphan writes or range locks: fence.h */
+enum {
+	NLUN_FENCED = 1 << 16,		/* the unit has orphan writes or range locks: fence.h */
+	NLUN_NO_WRITES = 1 << 17,	/* a persistent reservation keeps it from writing, */
+	NLUN_NO_ACCESS = 1 << 18,	/* or from reading too: conflict.h */
+	NLUN_RESERVED = 1 << 19,	/* another nexus did RESERVE(6) or (10) */
+	NLUN_CONFLICTS = NLUN_NO_WRITES | NLUN_NO_ACCESS | NLUN_RESERVED,
+};
 
 /* SYNCHRONIZE CACHE that is answered before it is done: one at a time, one more remembered. */
 struct nlun_flush {
@@ -36,6 +42,7 @@ struct nexus_lun {
 	struct nexus *nexus;
 	struct bridge_flow *flow;	/* made by the first command that needs it */
 	uint32_t lent;			/* commands that are CMD_LENT */
+	_Atomic uint64_t cut;		/* PREEMPT AND ABORT that ended its registration last: reserve.c */
 	struct list link;		/* in lu->nluns, under its lock */
 	struct nlun_flush flush;
 };

@@ -105,7 +105,7 @@ range_leave(struct scsi_cmd *cmd, bool orphan)
 	struct lu *lu = cmd->lu;
 	uint64_t wake;
 
-	cmd->flags &= (uint8_t)~(CMD_WANT_LOCK | CMD_HAS_LOCK);
+	cmd->flags &= (uint16_t)~(CMD_WANT_LOCK | CMD_HAS_LOCK);
 	pthread_mutex_lock(&all_lock);
 	pthread_mutex_lock(&lu->lock);
 	list_del(&cmd->fence);

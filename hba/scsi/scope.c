@@ -8,6 +8,7 @@
 #include "core.h"
 #include "fence.h"
 #include "nexus.h"
+#include "reserve.h"
 #include "submit.h"
 #include "tmf.h"
 #include "ua.h"
@@ -16,7 +17,8 @@ struct scope
 scope_of(const struct scsi_tmf *tmf)
 {
 	struct scope s = { .fn = tmf->fn, .live = tmf->live, .id = tmf->id, .tag = tmf->tag,
-		.nexus = tmf->nexus, .target = tmf->nexus->target, .lu = tmf->lu };
+		.cut = tmf->cut, .nexus = tmf->nexus, .target = tmf->nexus->target,
+		.lu = tmf->lu };
 
 	return s;
 }
@@ -47,6 +49,8 @@ scope_has(const struct scope *s, const struct scsi_cmd *cmd)
 		return cmd->lu && target_has(s->target, cmd->lu);
 	case TMF_I_T_NEXUS_RESET:
 		return cmd->nexus == s->nexus;
+	case TMF_CUT:
+		return cmd->lu && cmd->lu == s->lu && atomic_load(&cmd->nlun->cut) == s->cut;
 	case TMF_CLEAR_ACA:
 	case TMF_QUERY_ASYNC_EVENT:
 		break;
@@ -68,9 +72,11 @@ tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct
 			fence_left(cmd);
 			return;
 		}
-		cmd->flags &= (uint8_t)~CMD_IN_DISK;
+		cmd->flags &= (uint16_t)~CMD_IN_DISK;
 	} else if (cmd->flags & CMD_PARKED) {
 		fence_unpark(cmd);
+	} else if (cmd->flags & CMD_CHANGING) {
+		reserve_abandon(cmd);
 	} else {
 		buf_wait_cancel(&cmd->buf_wait);
 	}

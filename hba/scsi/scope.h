@@ -17,7 +17,7 @@ struct target;
 struct scope {
 	uint8_t fn;
 	bool live;
-	uint64_t id, tag;
+	uint64_t id, tag, cut;
 	const struct nexus *nexus;
 	const struct target *target;
 	const struct lu *lu;

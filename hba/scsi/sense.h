@@ -20,6 +20,8 @@
 	X(NO_LUN, KEY_ILLEGAL_REQUEST, 0x25, 0x00)                                  \
 	X(INVALID_PARAM, KEY_ILLEGAL_REQUEST, 0x26, 0x00)                           \
 	X(PARAM_LENGTH, KEY_ILLEGAL_REQUEST, 0x1a, 0x00)                            \
+	X(BAD_RELEASE, KEY_ILLEGAL_REQUEST, 0x26, 0x04)                             \
+	X(NO_REGISTRATIONS, KEY_ILLEGAL_REQUEST, 0x55, 0x04)                        \
 	X(INVALID_IU, KEY_ILLEGAL_REQUEST, 0x0e, 0x03)                              \
 	X(NO_SAVED_PAGES, KEY_ILLEGAL_REQUEST, 0x39, 0x00)                          \
 	X(WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x00)                            \
@@ -31,6 +33,9 @@
 	X(NEXUS_LOSS, KEY_UNIT_ATTENTION, 0x29, 0x07)                               \
 	X(LUNS_CHANGED, KEY_UNIT_ATTENTION, 0x3f, 0x0e)                             \
 	X(CAPACITY_CHANGED, KEY_UNIT_ATTENTION, 0x2a, 0x09)                         \
+	X(RESERVATIONS_PREEMPTED, KEY_UNIT_ATTENTION, 0x2a, 0x03)                   \
+	X(RESERVATIONS_RELEASED, KEY_UNIT_ATTENTION, 0x2a, 0x04)                    \
+	X(REGISTRATIONS_PREEMPTED, KEY_UNIT_ATTENTION, 0x2a, 0x05)                  \
 	X(CLEARED, KEY_UNIT_ATTENTION, 0x2f, 0x00)
 
 enum cond {

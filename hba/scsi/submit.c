@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "cmd.h"
+#include "conflict.h"
 #include "core.h"
 #include "fence.h"
 #include "range_lock.h"
@@ -19,8 +20,8 @@ scsi_complete(struct scsi_cmd *cmd)
 {
 	struct nexus *nexus = cmd->nexus;
 
-	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED)));
-	cmd->flags &= (uint8_t)~CMD_WANT_DATA;
+	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED | CMD_CHANGING)));
+	cmd->flags &= (uint16_t)~CMD_WANT_DATA;
 	list_del(&cmd->task);
 	nexus->ntasks--;
 	if (unlikely(cmd->flags & (CMD_WANT_LOCK | CMD_HAS_LOCK)))
@@ -45,7 +46,7 @@ scsi_release(struct scsi_cmd *cmd)
 	struct nexus *nexus = cmd->nexus;
 
 	if (cmd->flags & CMD_LENT) {
-		cmd->flags &= (uint8_t)~CMD_LENT;
+		cmd->flags &= (uint16_t)~CMD_LENT;
 		cmd->nlun->lent--;
 		fence_left(cmd);
 	}
@@ -91,6 +92,10 @@ submit_special(struct scsi_cmd *cmd, uint32_t hot)
 		cmd_fail(cmd, cond);
 		return false;
 	}
+	if (hot & NLUN_CONFLICTS && conflict_stops(hot, cmd->cdb)) {
+		cmd_status(cmd, SCSI_RESERVATION_CONFLICT);
+		return false;
+	}
 	return true;
 }
 
@@ -113,6 +118,16 @@ submit_unit_ok(struct scsi_cmd *cmd)
 		return false;
 	}
 	return true;
+}
+
+/* SPC-4 4.2.5.1: an opcode that is known, with a service action that is not, is a wrong field. */
+static void
+submit_unknown(struct scsi_cmd *cmd)
+{
+	if (usages[cmd->cdb[0]].more)
+		cmd_fail_field(cmd, 1, 4);
+	else
+		cmd_fail(cmd, COND_INVALID_OPCODE);
 }
 
 static void
@@ -157,7 +172,7 @@ scsi_submit(struct scsi_cmd *cmd)
 	cmd->nlun = nexus->luns[number];
 	cmd->lu = cmd->nlun->lu;
 	if (unlikely(!u)) {
-		cmd_fail(cmd, COND_INVALID_OPCODE);
+		submit_unknown(cmd);
 		return;
 	}
 	hot = atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire);
@@ -187,7 +202,7 @@ scsi_data_ready(struct scsi_cmd *cmd)
 {
 	OWNED_BY(cmd->nexus->reactor);
 	assert(cmd->flags & CMD_WANT_DATA);
-	cmd->flags &= (uint8_t)~CMD_WANT_DATA;
+	cmd->flags &= (uint16_t)~CMD_WANT_DATA;
 	if (cmd->mem == MEM_BORROWED && !(cmd->row->flags & ROW_BORROWS) &&
 	    cmd_own_data(cmd) < 0) {
 		cmd_full(cmd);

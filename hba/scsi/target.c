@@ -11,6 +11,7 @@
 #include "access.h"
 #include "core.h"
 #include "lu.h"
+#include "store.h"
 #include "usage.h"
 
 static struct list targets = LIST_INIT(targets);
@@ -117,6 +118,7 @@ targets_open(const struct conf *conf)
 
 	usage_init();
 	cores_init();
+	store_open(conf->state_dir ? conf->state_dir : ".");
 	list_for_each(ct, &conf->targets, link) {
 		r = target_open(ct);
 		if (r < 0) {
@@ -145,4 +147,5 @@ targets_close(void)
 	}
 	if (!used)
 		lus_free();
+	store_close();
 }

@@ -52,7 +52,10 @@ tmf_answer(struct scsi_tmf *tmf, enum tmf_response response)
 	timer_fini(&tmf->timer);
 	tmf->response = (uint8_t)response;
 	counter_add(&functions, 1);
-	nexus->ops->tmf_done(tmf);
+	if (tmf->done)
+		tmf->done(tmf);
+	else
+		nexus->ops->tmf_done(tmf);
 	if (nexus->closed)
 		nexus_check_gone(nexus);
 	nexus_put(nexus);
@@ -227,6 +230,8 @@ tmf_at_once(struct scsi_tmf *tmf, const struct nexus_lun *nlun, enum tmf_respons
 	case TMF_TARGET_RESET:
 	case TMF_I_T_NEXUS_RESET:
 		return false;
+	case TMF_CUT:
+		break;
 	}
 	*response = TMF_REJECTED;
 	return true;
@@ -239,9 +244,9 @@ tmf_attention(const struct scsi_tmf *tmf)
 	struct nexus *nexus = tmf->nexus;
 
 	if (tmf->fn == TMF_LUN_RESET)
-		lu_attention(tmf->lu, UA_LU_RESET, NULL);
+		lu_was_reset(tmf->lu);
 	for (uint32_t i = 0; tmf->fn == TMF_TARGET_RESET && i < nexus->target->nluns; i++)
-		lu_attention(nexus->target->luns[i].lu, UA_LU_RESET, NULL);
+		lu_was_reset(nexus->target->luns[i].lu);
 	for (uint32_t i = 0; tmf->fn == TMF_I_T_NEXUS_RESET && i < nexus->nluns; i++)
 		if (nexus->luns[i])
 			ua_raise(nexus->luns[i], UA_NEXUS_LOSS);
@@ -250,7 +255,8 @@ tmf_attention(const struct scsi_tmf *tmf)
 static bool
 fn_is_for_all(uint8_t fn)
 {
-	return fn == TMF_CLEAR_TASK_SET || fn == TMF_LUN_RESET || fn == TMF_TARGET_RESET;
+	return fn == TMF_CLEAR_TASK_SET || fn == TMF_LUN_RESET || fn == TMF_TARGET_RESET ||
+	    fn == TMF_CUT;
 }
 
 static void
@@ -278,6 +284,30 @@ tmf_start(struct scsi_tmf *tmf)
 	tmf_run(core);
 }
 
+/* Takes its place among the functions of its nexus, and holds that. */
+static void
+tmf_enter(struct scsi_tmf *tmf)
+{
+	list_init(&tmf->all);
+	list_add_tail(&tmf->nexus->tmfs, &tmf->link);
+	tmf->nexus->refs++;
+	tmf->timer = (struct timer){ 0 };
+	tmf->id = 0;
+	tmf->live = false;
+	tmf->info[0] = tmf->info[1] = tmf->info[2] = 0;
+}
+
+void
+tmf_cut(struct scsi_tmf *tmf, struct nexus *nexus, struct lu *lu, void (*done)(struct scsi_tmf *))
+{
+	tmf->nexus = nexus;
+	tmf->fn = TMF_CUT;
+	tmf->lu = lu;
+	tmf->done = done;
+	tmf_enter(tmf);
+	tmf_start(tmf);
+}
+
 void
 scsi_tmf(struct scsi_tmf *tmf)
 {
@@ -287,14 +317,10 @@ scsi_tmf(struct scsi_tmf *tmf)
 	enum tmf_response response;
 
 	OWNED_BY(nexus->reactor);
-	list_init(&tmf->all);
-	list_add_tail(&nexus->tmfs, &tmf->link);
-	nexus->refs++;
-	tmf->timer = (struct timer){ 0 };
+	tmf_enter(tmf);
 	tmf->lu = nlun ? nlun->lu : NULL;
-	tmf->id = 0;
-	tmf->live = false;
-	tmf->info[0] = tmf->info[1] = tmf->info[2] = 0;
+	tmf->done = NULL;
+	tmf->cut = 0;
 	if (!nlun && tmf->fn != TMF_TARGET_RESET && tmf->fn != TMF_I_T_NEXUS_RESET)
 		tmf_answer(tmf, TMF_WRONG_LUN);
 	else if (tmf_at_once(tmf, nlun, &response))

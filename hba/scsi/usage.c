@@ -7,7 +7,7 @@
 #include "log.h"
 #include "util.h"
 
-enum { SERVICE_ACTIONS_MAX = 32, CDB_CHECKED = 16 };
+enum { SERVICE_ACTIONS_MAX = 96, CDB_CHECKED = 16 };
 
 struct usage usages[256];
 static struct usage service_actions[SERVICE_ACTIONS_MAX];

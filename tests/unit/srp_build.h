@@ -46,7 +46,8 @@ build_add(struct build *u, const void *bytes, uint32_t n)
 {
 	void *at = u->b + u->len;
 
-	memcpy(at, bytes, n);
+	if (n)
+		memcpy(at, bytes, n);
 	u->len += n;
 	return at;
 }

@@ -87,6 +87,23 @@ rig_down(void **state)
 		}                                                                       \
 	} while (0)
 
+static inline void
+rig_live_add(void *n)
+{
+	*(unsigned *)n += srp_transport.live(reactor_self());
+}
+
+/* Channels and tasks that are left. */
+static inline unsigned
+rig_live(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < reactor_count(); i++)
+		fake_run(i, rig_live_add, &n);
+	return n;
+}
+
 /* -- the initiator -- */
 
 struct ini {

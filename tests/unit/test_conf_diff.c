@@ -118,6 +118,8 @@ static const struct change refused[] = {
 	    "t:22:5: target iqn.2026-11.com.example:x: luns is changed: needs a restart\n" },
 	{ "10.0.0.0/8", "10.0.0.0/9",
 	    "t:23:5: target iqn.2026-11.com.example:x: address is changed: needs a restart\n" },
+	{ "10.0.0.0/8", "10.0.0.0/8, srp: \"fe80::1\"",
+	    "t:23:5: target iqn.2026-11.com.example:x: srp is changed: needs a restart\n" },
 	{ "  - { address: 10.0.0.0/8 }\n", "",
 	    "t:17:3: target iqn.2026-11.com.example:x: initiators is changed: needs a restart\n" },
 	{ "- name: iqn.2026-11.com.example:w\n  portals: lan\n", "",
@@ -268,7 +270,7 @@ every_custom_key_is_compared(void **state)
 {
 	static const char *const known[] = {
 		"adapters", "portals", "auth", "targets", "disks", "address", "block_size", "name",
-		"luns", "initiators", "match",
+		"luns", "initiators", "match", "srp",
 	};
 	static const struct conf_key *const tables[] = {
 		conf_top_keys, conf_adapter_keys, conf_disk_keys, conf_portal_keys, conf_auth_keys,

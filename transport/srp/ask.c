@@ -1,14 +1,15 @@
-/* Requests of the target: credits that no response carries, its logout, and a look whether the peer is there. */
+/* Requests of the target: credits, events, its logout, and a look whether the peer is there. */
 #include "log.h"
 #include "stats.h"
 
 #include "channel.h"
 
 COUNTER(cred_reqs, "srp_credit_requests", "SRP_CRED_REQ sent");
+COUNTER(aer_reqs, "srp_async_events", "SRP_AER_REQ sent");
 COUNTER(t_logouts, "srp_target_logouts", "SRP_T_LOGOUT sent");
 
 /*
- * r16a 4.6: an initiator keeps room for one request of the target. So one is
+ * SRP r16a: an initiator keeps room for one request of the target. So one is
  * out at a time; an initiator that never answers it gets no other, and needs
  * none: responses carry credits too.
  */
@@ -40,6 +41,34 @@ emit_credits(struct srp_channel *ch)
 	}
 	tx_add(ch, wr, NULL);
 	counter_add(&cred_reqs, 1);
+	return true;
+}
+
+static bool
+emit_event(struct srp_channel *ch)
+{
+	struct fabric_wr *wr = tx_wr(ch, FABRIC_SEND);
+	const uint8_t *sense = ch->ask.event_sense;
+	struct srp_aer_req *req;
+
+	if (!wr)
+		return false;
+	req = (void *)tx_iu(ch, wr, sizeof(*req) + SENSE_FIXED);
+	ch->ask.event = false;
+	ch->ask.opcode = SRP_AER_REQ;
+	ch->ask.tag = ch->ask.next_tag++;
+	req->opcode = SRP_AER_REQ;
+	req->req_lim_delta = put32(srp_credit_give(&ch->credit));
+	req->tag = put64(ch->ask.tag);
+	scsi_lun_wire(req->lun, ch->ask.event_lun);
+	req->sense_data_len = put32(SENSE_FIXED);
+	srp_sense((uint8_t *)(req + 1), sense[0], sense[1], sense[2]);
+	if (ch->terms.solnt & SRP_AESOLNT) {
+		req->sol_not = SRP_SOLNT;
+		wr->flags |= FABRIC_SOLICITED;
+	}
+	tx_add(ch, wr, NULL);
+	counter_add(&aer_reqs, 1);
 	return true;
 }
 
@@ -81,7 +110,9 @@ emit_probe(struct srp_channel *ch)
 bool
 ask_emit(struct srp_channel *ch)
 {
-	if (unlikely(ch->ask.credits) && !emit_credits(ch))
+	if (unlikely(ch->ask.credits) && !ch->ask.opcode && !emit_credits(ch))
+		return false;
+	if (unlikely(ch->ask.event) && !ch->ask.opcode && !emit_event(ch))
 		return false;
 	if (unlikely(ch->ask.probe) && !emit_probe(ch))
 		return false;

@@ -77,12 +77,8 @@ channel_leave(struct srp_channel *ch, enum srp_t_logout_reason reason, const cha
 static void
 request_end(struct srp_channel *ch)
 {
-	struct srp_login_rej rej;
-
-	if (!ch->request)
-		return;
-	login_rej(&rej, ch->req.tag, ch->refusal);
-	ch->fabric->reject(ch->request, &rej, sizeof(rej));
+	if (ch->request)
+		cm_reject(ch->request, ch->req.tag, ch->refusal);
 	ch->request = NULL;
 }
 
@@ -158,6 +154,7 @@ channel_free(struct srp_channel *ch)
 	work_cancel(&ch->close);
 	work_cancel(&ch->flush);
 	timer_fini(&ch->retry);
+	aer_close(ch);
 	free(ch->tasks);
 	free(ch);
 	cm_freed();
@@ -301,6 +298,8 @@ channel_tick(struct srp_channel *ch, uint64_t now)
 	channel_credits(ch);
 	if (!list_empty(&ch->starved))
 		rx_retry(ch);
+	if (ch->state == CHANNEL_OPEN)
+		aer_tick(ch, now);
 	if (now - ch->heard_ns > IDLE_NS) {
 		/* Not again before the answer, or the next silence. */
 		ch->heard_ns = now;

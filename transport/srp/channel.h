@@ -50,6 +50,7 @@ struct srp_target_conf {
 	uint8_t id_ext[8], ioc_guid[8];	/* zero: derived from the target's name */
 	uint32_t queue_depth;		/* credits of a channel */
 	uint32_t max_channels;		/* of one I_T nexus */
+	bool async_events;		/* tell idle initiators of unit attentions */
 };
 
 /*
@@ -137,6 +138,9 @@ enum channel_state {
 struct ask {
 	bool probe;			/* nothing was heard for long: is the peer there? */
 	bool credits;			/* SRP_CRED_REQ is to be sent */
+	bool event;			/* SRP_AER_REQ is to be sent: */
+	uint32_t event_lun;
+	uint8_t event_sense[3];		/* key, additional sense code and its qualifier */
 	bool logout;			/* SRP_T_LOGOUT is to be sent, */
 	enum srp_t_logout_reason reason;
 	uint8_t opcode;			/* of what is out; 0: none */
@@ -183,6 +187,7 @@ struct srp_channel {
 	struct login_terms terms;
 	struct credit credit;
 	uint32_t depth;			/* of the request limit when memory is not tight */
+	struct aer *aer;		/* NULL: asynchronous events are not told */
 	struct ask ask;
 
 	/* receiving */
@@ -227,6 +232,7 @@ struct srp_channel {
 /* cm.c */
 void cm_request(struct fabric_request *);	/* where a fabric's requests to connect arrive; any reactor */
 void cm_enter(struct srp_channel *);	/* on its reactor: logs in, or waits for others to end */
+void cm_reject(struct fabric_request *, uint64_t tag, enum srp_login_rej_reason);
 void cm_freed(void);			/* a channel is no more */
 
 /* channel.c; on the channel's reactor, but for channel_new */
@@ -287,6 +293,11 @@ bool ask_emit(struct srp_channel *);	/* false: no room */
 void ask_logout(struct srp_channel *, enum srp_t_logout_reason);
 void ask_answered(struct srp_channel *, unsigned opcode, uint64_t tag);
 
+/* aer.c */
+int aer_open(struct srp_channel *);
+void aer_close(struct srp_channel *);
+void aer_tick(struct srp_channel *, uint64_t now);
+
 /* task.c */
 int task_open(struct srp_channel *);
 struct srp_task *task_find(struct srp_channel *, uint64_t tag);
@@ -307,6 +318,8 @@ void srp_cmd_rx(struct srp_channel *, struct srp_rx *, const struct iu_cmd *, bo
 void srp_cmd_want(struct scsi_cmd *);
 void srp_cmd_done(struct scsi_cmd *);
 void srp_cmd_arrived(struct srp_task *);	/* the RDMA READs of its state have ended */
+enum { SENSE_FIXED = 18 };
+void srp_sense(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq);
 
 /* tmf.c */
 void srp_tmf_rx(struct srp_channel *, struct srp_rx *, const struct iu_tmf *);

@@ -19,6 +19,16 @@ cm_freed(void)
 	atomic_fetch_sub_explicit(&nchannels, 1, memory_order_relaxed);
 }
 
+void
+cm_reject(struct fabric_request *req, uint64_t tag, enum srp_login_rej_reason reason)
+{
+	struct srp_login_rej rej;
+
+	counter_add(&refusals, 1);
+	login_rej(&rej, tag, reason);
+	req->fabric->reject(req, &rej, sizeof(rej));
+}
+
 /* -- on the channel's reactor -- */
 
 static int
@@ -72,14 +82,14 @@ enter_channel(struct srp_channel *ch, uint8_t multichan)
 	int rc = enter_nexus(ch);
 
 	if (rc < 0) {
-		counter_add(&refusals, 1);
 		channel_refuse(ch, rc == -EACCES ? SRP_LOGIN_REJ_UNABLE_ASSOCIATE_CHANNEL :
 		    SRP_LOGIN_REJ_INSUFFICIENT_RESOURCES, strerror(-rc));
 		return;
 	}
-	rc = enter_accept(ch, multichan);
+	rc = aer_open(ch);
+	if (!rc)
+		rc = enter_accept(ch, multichan);
 	if (rc < 0) {
-		counter_add(&refusals, 1);
 		channel_refuse(ch, SRP_LOGIN_REJ_INSUFFICIENT_RESOURCES, strerror(-rc));
 		return;
 	}
@@ -106,8 +116,7 @@ cm_enter(struct srp_channel *ch)
 	case SESSION_WAIT:
 		return;
 	case SESSION_REFUSED:
-		counter_add(&refusals, 1);
-		channel_refuse(ch, reason, "session");
+		channel_refuse(ch, reason, "of one initiator port");
 		return;
 	case SESSION_IN:
 		enter_channel(ch, multichan);
@@ -136,16 +145,13 @@ arrived(struct msg *m)
 static void
 refuse(struct fabric_request *req, uint64_t tag, enum srp_login_rej_reason reason)
 {
-	struct srp_login_rej rej;
 	char peer[64] = "?";
 
 	if (req->peer.ss_family)
 		sockaddr_text((const struct sockaddr *)&req->peer, peer, sizeof(peer));
-	counter_add(&refusals, 1);
 	log_peer(LOG_LEVEL_WARN, peer, "%s: SRP login refused: %s", peer,
 	    srp_login_reason_name(reason));
-	login_rej(&rej, tag, reason);
-	req->fabric->reject(req, &rej, sizeof(rej));
+	cm_reject(req, tag, reason);
 }
 
 static enum srp_login_rej_reason

@@ -27,22 +27,29 @@ no_data(struct srp_task *task)
 	task_line(task, TASK_ANSWERING);
 }
 
+/* SPC-4 4.5.3 */
+void
+srp_sense(uint8_t sense[SENSE_FIXED], uint8_t key, uint8_t asc, uint8_t ascq)
+{
+	memset(sense, 0, SENSE_FIXED);
+	sense[0] = 0x70;
+	sense[2] = key;
+	sense[7] = SENSE_FIXED - 8;
+	sense[12] = asc;
+	sense[13] = ascq;
+}
+
 /*
  * The unit is at fault, and the device server never sees it or can no longer
- * be asked: fixed format sense (SPC-4 4.5.3).
+ * be asked.
  */
 static void
 answer_sense(struct srp_task *task, uint8_t key, uint8_t asc, uint8_t ascq)
 {
 	struct scsi_cmd *scsi = &task->scsi;
 
-	memset(scsi->sense, 0, 18);
-	scsi->sense[0] = 0x70;
-	scsi->sense[2] = key;
-	scsi->sense[7] = 10;
-	scsi->sense[12] = asc;
-	scsi->sense[13] = ascq;
-	scsi->sense_len = 18;
+	srp_sense(scsi->sense, key, asc, ascq);
+	scsi->sense_len = SENSE_FIXED;
 	scsi->status = SCSI_CHECK_CONDITION;
 	counter_add(&refusals, 1);
 	no_data(task);

@@ -2,9 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "conf.h"
-#include "log.h"
-
 #include "fabric_rdma.h"
 
 enum { RNR_FOR_EVER = 7 };
@@ -142,7 +139,7 @@ conn_queues(struct fabric_conn *conn, struct fabric_limits *l)
 	struct fabric_limits device;
 	int rc;
 
-	hca_limits(conn->hca->verbs, &device);
+	hca_limits(conn->id, &device);
 	if (!device.send_wr)
 		return -ENODEV;
 	l->send_wr = MIN(l->send_wr, device.send_wr);
@@ -167,7 +164,6 @@ static int
 rdma_conn_open(struct fabric_request *fr, struct fabric_setup *setup, struct fabric_conn **out)
 {
 	struct hca_request *req = container_of(fr, struct hca_request, req);
-	const struct srp_portal_conf *conf = fr->portal->opts;
 	struct fabric_conn *conn = calloc(1, sizeof(*conn));
 	struct hca_home *home;
 	int rc;
@@ -177,7 +173,7 @@ rdma_conn_open(struct fabric_request *fr, struct fabric_setup *setup, struct fab
 	conn->id = req->id;
 	conn->events = setup->events;
 	conn->ctx = setup->ctx;
-	conn->poll_ns = conf->poll_ns;
+	conn->poll_ns = req->poll_ns;
 	list_init(&conn->link);
 	work_init(&conn->drain, conn_drain);
 	rc = hca_home(setup->reactor, &home);

@@ -97,7 +97,7 @@ struct hca_home {
 int hca_home(struct reactor *, struct hca_home **);
 int hca_get(struct hca_home *, struct ibv_context *, struct hca **);
 void hca_put(struct hca *);		/* freed when it has no connection */
-void hca_limits(struct ibv_context *, struct fabric_limits *);
+void hca_limits(const struct rdma_cm_id *, struct fabric_limits *);	/* zero: it is gone */
 int hca_cq_get(struct hca *, uint32_t n, struct hca_cq **);
 void hca_cq_put(struct hca_cq *, uint32_t n);
 /* Tells all that has ended by now. */
@@ -158,6 +158,7 @@ struct hca_request {
 	struct fabric_request req;
 	struct rdma_cm_id *id;
 	struct hca_channel *home;	/* NULL: the id moved to its connection's reactor */
+	uint64_t poll_ns;		/* of its portal */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t data[UINT8_MAX];
 };

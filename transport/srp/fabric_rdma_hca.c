@@ -190,18 +190,19 @@ event_readable(struct watch *w, short what)
 /* -- devices -- */
 
 void
-hca_limits(struct ibv_context *verbs, struct fabric_limits *l)
+hca_limits(const struct rdma_cm_id *id, struct fabric_limits *l)
 {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 
-	*l = (struct fabric_limits){ .inline_max = HCA_INLINE_MAX };
-	if (ibv_query_device(verbs, &attr) || ibv_query_port(verbs, 1, &port))
+	*l = (struct fabric_limits){ 0 };
+	if (ibv_query_device(id->verbs, &attr) || ibv_query_port(id->verbs, id->port_num, &port))
 		return;
 	l->send_wr = l->recv_wr = (uint32_t)attr.max_qp_wr;
 	l->max_sge = MIN((uint32_t)attr.max_sge, (uint32_t)HCA_SGE_MAX);
 	l->max_read_sge = attr.max_sge_rd > 0 ? MIN((uint32_t)attr.max_sge_rd, l->max_sge) :
 	    l->max_sge;
+	l->inline_max = HCA_INLINE_MAX;
 	l->max_msg = port.max_msg_sz;
 }
 

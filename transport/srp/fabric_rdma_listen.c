@@ -84,10 +84,12 @@ request_addresses(struct hca_request *req)
 static struct hca_request *
 request_new(struct fabric_listener *l, const struct rdma_cm_event *e)
 {
+	const struct srp_portal_conf *conf = l->conf->opts;
 	struct hca_request *req = calloc(1, sizeof(*req));
 
 	if (!req)
 		return NULL;
+	req->poll_ns = conf->poll_ns;
 	req->id = e->id;
 	req->id->context = NULL;
 	req->home = l->home;
@@ -102,7 +104,7 @@ request_new(struct fabric_listener *l, const struct rdma_cm_event *e)
 		memcpy(req->data, e->param.conn.private_data, req->req.len);
 	}
 	request_addresses(req);
-	hca_limits(req->id->verbs, &req->req.limits);
+	hca_limits(req->id, &req->req.limits);
 	return req;
 }
 

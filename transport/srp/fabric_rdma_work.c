@@ -139,7 +139,7 @@ send_some(struct fabric_conn *conn, struct fabric_wr *wr, struct fabric_wr **nex
 	struct hca *h = conn->hca;
 	struct ibv_send_wr *bad = h->wr;
 	struct fabric_wr *first = wr;
-	uint32_t n = 0, nsge = 0, left;
+	uint32_t n = 0, nsge = 0, posted;
 	int rc = 0, fill = 0;
 
 	for (; wr && n < HCA_WR && nsge + wr->nsge <= HCA_SGE; wr = wr->next) {
@@ -157,9 +157,9 @@ send_some(struct fabric_conn *conn, struct fabric_wr *wr, struct fabric_wr **nex
 		rc = ibv_post_send(conn->id->qp, h->wr, &bad);
 	if (!rc)
 		return fill;
-	left = (uint32_t)(bad - h->wr);
-	conn->sq.head -= n - left;
-	for (*next = first; left--;)
+	posted = (uint32_t)(bad - h->wr);
+	conn->sq.head -= n - posted;
+	for (*next = first; posted--;)
 		*next = (*next)->next;
 	return -rc;
 }

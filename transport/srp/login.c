@@ -1,4 +1,4 @@
-/* Logins: both forms of the request, what is granted, and why not (T10 SRP r16a 6.2 to 6.4). */
+/* Logins: both forms of the request, what is granted, and why not (T10 SRP r16a). */
 #include "login.h"
 
 #include <string.h>

@@ -17,6 +17,8 @@ const struct conf_key srp_target_keys[] = {
 	{ "max_channels", CONF_UINT, .offset = offsetof(struct srp_target_conf, max_channels),
 	    .min = 1, .max = 256, .fallback = "64",
 	    .help = "channels of one initiator port; 1: no multichannel" },
+	{ "async_events", CONF_BOOL, .offset = offsetof(struct srp_target_conf, async_events),
+	    .fallback = "yes", .help = "tell initiators that are idle of unit attentions" },
 	{ .name = NULL }
 };
 

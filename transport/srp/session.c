@@ -142,7 +142,7 @@ target_srp(const struct srp_channel *ch)
 	return target_conf(ch->target)->opts[transport_index(&srp_transport)];
 }
 
-/* r16a 6.2: SINGLE ends all other channels, those that wait to be the only one too. */
+/* MULTI-CHANNEL ACTION: SINGLE ends all other channels, those that wait to be the only one too. */
 static enum session_verdict
 enter_single(struct srp_session *s, struct srp_channel *ch, uint8_t *multichan)
 {

@@ -154,7 +154,7 @@ struct srp_i_logout {
 };
 WIRE_SIZE(struct srp_i_logout, 16);
 
-enum srp_t_logout_reason {		/* r16a table 16 */
+enum srp_t_logout_reason {
 	SRP_T_LOGOUT_NO_REASON = 0,
 	SRP_T_LOGOUT_INACTIVE = 1,	/* resources are reclaimed */
 	SRP_T_LOGOUT_INVALID_TYPE = 2,	/* an IU of an unknown type came */
@@ -348,7 +348,7 @@ WIRE_AT(struct srp_aer_req, lun, 20);
 WIRE_AT(struct srp_aer_req, sense_data_len, 28);
 
 enum {
-	SRP_IU_MIN = 64,		/* r16a 6.2: the least REQUESTED INITIATOR TO TARGET IU LENGTH */
+	SRP_IU_MIN = 64,		/* the least REQUESTED INITIATOR TO TARGET IU LENGTH */
 	SRP_TI_IU_MAX = 256,		/* no longer IU is sent: a response, its sense and response data */
 };
 

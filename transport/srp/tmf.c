@@ -1,4 +1,4 @@
-/* Task management: to the device server and back (T10 SRP r16a 6.7, 6.9). */
+/* Task management: to the device server and back (SRP_TSK_MGMT). */
 #include <string.h>
 
 #include "stats.h"

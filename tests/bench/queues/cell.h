@@ -56,9 +56,9 @@ struct op {
 	uint32_t tag, lun;
 };
 
-/* Of its initiator, which has it again after command_back. */
+/* Of its initiator, which has it again after command_back. On lines of its own, as the daemon's are. */
 struct command {
-	struct bridge_req req;		/* policy e */
+	_Alignas(CACHE_LINE) struct bridge_req req;	/* policy e */
 	struct command *next;		/* in one queue at a time */
 	struct initiator *initiator;
 	uint32_t lun, tag;
@@ -168,8 +168,8 @@ extern const struct policy *policy;
 
 /* -- a run -- */
 
-void initiators_make(void);
-void initiators_free(void);
+void crowd_make(void);
+void crowd_free(void);
 void worker_start(void *);		/* on its reactor */
 void worker_stop(void *);
 void pin_to(unsigned id);		/* the calling thread, one of those reactors */

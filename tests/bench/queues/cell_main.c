@@ -196,7 +196,7 @@ main(int argc, char **argv)
 	if (reactors_start(setup.threads + policy->extra, setup.poll_ns))
 		die("reactors do not start");
 	device_init();
-	initiators_make();
+	crowd_make();
 	if (policy->open)
 		policy->open();
 	all_workers(worker_start);
@@ -205,6 +205,6 @@ main(int argc, char **argv)
 	if (policy->close)
 		policy->close();
 	reactors_stop();
-	initiators_free();
+	crowd_free();
 	return 0;
 }

@@ -37,13 +37,13 @@ initiator_init(struct initiator *it, uint32_t i)
 	it->weight = i < setup.heavy ? 4 : 1;
 	/* Apart: the hogs have LUN 0, the others the rest. */
 	it->next_lun = !setup.apart ? i % setup.luns : i < setup.hogs ? 0 : 1 + i % (setup.luns - 1);
-	it->commands = must(calloc(it->window, sizeof(*it->commands)));
+	it->commands = must(aligned_alloc(CACHE_LINE, it->window * sizeof(*it->commands)));
 	for (uint32_t k = 0; k < it->window; k++)
-		it->commands[k].initiator = it;
+		it->commands[k] = (struct command){ .initiator = it };
 }
 
 void
-initiators_make(void)
+crowd_make(void)
 {
 	size_t room = (setup.threads * sizeof(*workers) + 127) / 128 * 128;
 
@@ -58,7 +58,7 @@ initiators_make(void)
 }
 
 void
-initiators_free(void)
+crowd_free(void)
 {
 	for (uint32_t i = 0; i < setup.initiators; i++)
 		free(initiators[i].commands);
