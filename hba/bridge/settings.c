@@ -8,6 +8,10 @@
 #include "conf.h"
 #include "log.h"
 #include "host.h"
+#include "settings.h"
+
+/* How long an adapter may take to drain before its mode can change. */
+#define DRAIN_NS 3000000000u
 
 /* An adapter that runs: how it is configured, and how it shall be. */
 struct change {
@@ -53,26 +57,86 @@ change_next(struct change *c, const struct conf *running, const struct conf *loa
 	return true;
 }
 
+uint32_t
+settings_queues(const struct conf_adapter *a)
+{
+	return MIN(a->hw_queues ? a->hw_queues : REACTORS_MAX, reactor_count());
+}
+
+const char *
+settings_wrong(const struct conf_adapter *a, uint32_t tags)
+{
+	if (a->can_queue > tags)
+		return "can_queue: more tags than at the start need a restart";
+	if (a->queue_mode == QUEUE_DIVIDED && a->can_queue < settings_queues(a))
+		return "can_queue: divided by its queues it leaves nothing";
+	return NULL;
+}
+
 static int
 change_check(const struct change *c, char *why, size_t size)
 {
 	const struct conf_adapter *a = c->from, *b = c->to;
-	uint32_t tags = c->host->slots.count;
+	const char *wrong = settings_wrong(b, c->host->slots.count);
 
-	if (a->queue_mode != b->queue_mode || a->hw_queues != b->hw_queues ||
-	    a->scheduler != b->scheduler || a->coalesce != b->coalesce ||
+	if (a->scheduler != b->scheduler || a->coalesce != b->coalesce ||
 	    a->max_xfer != b->max_xfer || a->cost != b->cost ||
-	    a->latency_target_ns != b->latency_target_ns || a->max_waiters != b->max_waiters) {
-		snprintf(why, size, "%s:%d:%d: adapter %s: queues, order and cost need a restart",
-		    b->pos.file, b->pos.line, b->pos.column, b->name);
-		return -EOPNOTSUPP;
-	}
-	if (c->to->can_queue <= tags)
+	    a->latency_target_ns != b->latency_target_ns || a->max_waiters != b->max_waiters)
+		wrong = "order and cost need a restart";
+	if (!wrong)
 		return 0;
-	snprintf(why, size, "%s:%d:%d: adapter %s: can_queue: more than the %u tags of the start "
-	    "needs a restart", c->to->pos.file, c->to->pos.line, c->to->pos.column, c->to->name,
-	    tags);
+	snprintf(why, size, "%s:%d:%d: adapter %s: %s", b->pos.file, b->pos.line, b->pos.column,
+	    b->name, wrong);
 	return -EINVAL;
+}
+
+static bool
+mode_differs(const struct change *c)
+{
+	return c->from->queue_mode != c->to->queue_mode || c->from->hw_queues != c->to->hw_queues;
+}
+
+static int
+mode_apply(struct bridge_host *h, const struct conf_adapter *a, uint64_t wait_ns)
+{
+	bool one = a->queue_mode == QUEUE_SINGLE || a->queue_mode == QUEUE_SHARED_SINGLE;
+
+	return bridge_set_mode(h, a->queue_mode, one ? 1 : settings_queues(a), wait_ns);
+}
+
+/*
+ * Divided, can_queue must be enough for all queues, before and after: the new
+ * one holds in time if it is larger.
+ */
+static int
+mode_change(const struct change *c)
+{
+	int err;
+
+	if (!mode_differs(c))
+		return 0;
+	if (c->to->can_queue > c->from->can_queue)
+		bridge_set_limit(c->host, BRIDGE_HOST, c->to->name, c->to->can_queue);
+	err = mode_apply(c->host, c->to, DRAIN_NS);
+	if (err && c->to->can_queue > c->from->can_queue)
+		bridge_set_limit(c->host, BRIDGE_HOST, c->to->name, c->from->can_queue);
+	return err;
+}
+
+/* The adapters before `end` have changed; what was, is restored. */
+static void
+modes_undo(const struct conf *running, const struct conf *loaded, const struct bridge_host *end)
+{
+	struct change c = { NULL };
+
+	while (change_next(&c, running, loaded) && c.host != end) {
+		if (!mode_differs(&c))
+			continue;
+		if (mode_apply(c.host, c.from, DRAIN_NS))
+			log_err("adapter %s: stays in its new queue mode: it does not drain",
+			    c.from->name);
+		bridge_set_limit(c.host, BRIDGE_HOST, c.from->name, c.from->can_queue);
+	}
 }
 
 /* The adapter's tags bound every limit; one above them means none. */
@@ -117,6 +181,16 @@ adapters_reload(const struct conf *running, const struct conf *loaded, char *why
 		err = change_check(&c, why, size);
 		if (err)
 			return err;
+	}
+	while (change_next(&c, running, loaded)) {
+		err = mode_change(&c);
+		if (!err)
+			continue;
+		modes_undo(running, loaded, c.host);
+		snprintf(why, size, "adapter %s: queue_mode: %s", c.to->name,
+		    err == -ETIMEDOUT ? "its disks did not give back all commands in time" :
+		    strerror(-err));
+		return err;
 	}
 	while (change_next(&c, running, loaded))
 		limits_change(&c);
