@@ -10,6 +10,7 @@
 #include "log.h"
 #include "flow.h"
 #include "host.h"
+#include "lun.h"
 #include "adapter.h"
 #include "settings.h"
 
@@ -146,6 +147,8 @@ disk_add(struct bridge_host *h, const struct conf_adapter *conf, const struct co
 	ad->disk.driver = cd->driver;
 	ad->disk.conf = cd;
 	ad->disk.host = h;
+	lun_set_target(h->luns[ad->disk.node],
+	    cd->latency_target_ns ? cd->latency_target_ns : conf->latency_target_ns);
 	list_add_tail(&disks, &ad->link);
 	disk_open(&ad->disk);
 	return 0;
@@ -181,7 +184,8 @@ adapter_open(const struct conf_adapter *conf)
 		if (err)
 			return err;
 	}
-	return mode_start(h, conf);
+	err = policy_set(h, conf);
+	return err ? err : mode_start(h, conf);
 }
 
 int
