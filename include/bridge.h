@@ -20,6 +20,9 @@ enum bridge_op_kind {
 	OP_ADMIT,			/* a request that has to wait */
 	OP_ADMIT_TOUCH,			/* the same; it held credits for a moment */
 	OP_RELEASE,			/* a slot that came back */
+	OP_AGAIN,			/* a request that its disk had no room for */
+	OP_ALONE,			/* one whose merged command failed: nobody knows by whose fault */
+	OP_TOOK,			/* how long a LUN's requests took (credit_cache) */
 };
 struct bridge_op {
 	struct bridge_op *next;
@@ -47,6 +50,7 @@ struct bridge_req {
 	uint32_t weight;
 	uint8_t place;
 	bool alone;			/* is sent again after a failure: takes nobody along */
+	bool unwanted;			/* cancelled while the disk had it: not sent again */
 	struct merge *merge;		/* who rides with it, or with whom it rides (merge.c) */
 	uint64_t sent_ns;		/* when the disk got it, if that is asked for (depth.c) */
 	uint64_t refused_ns;		/* when the disk first had no room for it; 0: not yet */
@@ -111,6 +115,7 @@ struct bridge_node_stats {
 	uint32_t max_in_flight;		/* the most seen when somebody waited, or statistics were read */
 	uint64_t admitted, waited;	/* requests, and those that had to wait */
 	uint64_t fast, slow;		/* admitted at once; admitted in their turn */
+	uint64_t merged;		/* of the slow ones: rode along in the command of a neighbour */
 	uint64_t handoffs;		/* of the slow ones: in a slot that had just come back */
 	uint64_t flushes;		/* times that a reactor gave back what it kept */
 	uint64_t wait_ns, wait_max_ns;	/* sum and longest of the waits */

@@ -27,6 +27,8 @@ struct nexus_id {
 	const char *user;		/* as authenticated, NULL: not */
 	const uint8_t *port_id;		/* 16 bytes: SRP initiator port identifier, as claimed; NULL: no SRP */
 	const uint8_t *gid;		/* 16 bytes: of the peer's RDMA port, as its fabric says; NULL: none */
+	bool joins;			/* the I_T nexus is there already, as another nexus: a second SRP channel. No
+					   attention is raised */
 };
 
 /* May this initiator log in (the `initiators:` rules)? Any thread. 0, or -EACCES. */

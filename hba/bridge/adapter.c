@@ -10,6 +10,7 @@
 #include "log.h"
 #include "flow.h"
 #include "host.h"
+#include "lun.h"
 #include "adapter.h"
 
 /* Changes only in adapters_open and adapters_close. */
@@ -145,6 +146,8 @@ disk_add(struct bridge_host *h, const struct conf_adapter *conf, const struct co
 	ad->disk.driver = cd->driver;
 	ad->disk.conf = cd;
 	ad->disk.host = h;
+	lun_set_target(h->luns[ad->disk.node],
+	    cd->latency_target_ns ? cd->latency_target_ns : conf->latency_target_ns);
 	list_add_tail(&disks, &ad->link);
 	disk_open(&ad->disk);
 	return 0;
@@ -164,7 +167,8 @@ adapter_open(const struct conf_adapter *conf)
 		if (err)
 			return err;
 	}
-	return host_start(h, conf->queue_mode, conf->hw_queues);
+	err = policy_set(h, conf);
+	return err ? err : host_start(h, conf->queue_mode, conf->hw_queues);
 }
 
 int

@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "back.h"
 #include "conf.h"
 #include "flow.h"
 #include "inbox.h"
+#include "lun.h"
 #include "stats.h"
 #include "wait.h"
 
@@ -19,26 +21,16 @@ COUNTER(strays, "bridge_stray_completions", "completions that came twice or too 
  */
 static __thread unsigned inside;
 
-static void
-req_home(struct msg *m)
-{
-	struct bridge_req *req = container_of(m, struct bridge_req, home);
-
-	req->done(req);
-}
-
-static void
-req_post(struct bridge_req *req)
-{
-	req->home.fn = req_home;
-	reactor_post(req->flow->home, &req->home);
-}
-
 static enum disk_result
 req_start(struct bridge_req *req)
 {
+	const struct bridge_node *lun = flow_node(req->flow, AT_LUN);
 	enum disk_result result;
 
+	if (unlikely(req->merge != NULL))
+		merge_build(req);
+	req->sent_ns = unlikely(atomic_load_explicit(&lun->timed, memory_order_relaxed)) ?
+	    now_ns() : 0;
 	inside++;
 	result = req->io.disk->driver->submit(&req->io);
 	inside--;
@@ -87,6 +79,7 @@ req_release(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot, b
 {
 	struct bridge_node *node[LEVELS];
 	enum slot_state to = SLOT_FREE;
+	uint64_t sent_ns;
 
 	/* Before its nodes are asked: a slot that was never used has none. */
 	if (unlikely(!slot_is_held(slot, req)))
@@ -99,12 +92,15 @@ req_release(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot, b
 	}
 	for (int i = 0; i < LEVELS; i++)
 		node[i] = atomic_load_explicit(&slot->node[i], memory_order_relaxed);
+	sent_ns = req->sent_ns;
 	if (unlikely(gate_shut(cpu->host, node)))
 		to = SLOT_BACK;
 	if (inline_done)
 		slot_leave_inline(slot, req, to);
 	else if (!slot_leave(slot, req, to))
 		return false;
+	if (unlikely(sent_ns))
+		lun_took(cpu, node[AT_LUN], sent_ns);
 	if (likely(to == SLOT_FREE))
 		slot_release(cpu, slot, node);
 	else
@@ -129,10 +125,10 @@ req_run(struct bridge_cpu *cpu, struct bridge_req *req)
 	slot_run(slot, req);
 	if (req_start(req) != DISK_DONE)
 		return;
-	if (req_release(cpu, req, slot, true))
-		req_post(req);
-	else
+	if (unlikely(!req_release(cpu, req, slot, true)))
 		stray();
+	else if (!back_is_special(req) || !back_again(cpu->host, cpu, req))
+		req_post(req);
 }
 
 static void
@@ -162,6 +158,10 @@ req_go(struct bridge_req *req)
 	unsigned to = atomic_load_explicit(divided ? &f->cpu->to : &cpu->to,
 	    memory_order_relaxed);
 
+	if (unlikely(req->state == REQ_UNWANTED)) {
+		req_post(req);
+		return;
+	}
 	counter_add(&handoffs, 1);
 	if (to == cpu->id)
 		req_run(cpu, req);
@@ -238,6 +238,8 @@ may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bo
 {
 	const struct bridge_cpu *cpu = f->cpu;
 
+	if (unlikely(atomic_load_explicit(&f->paced, memory_order_relaxed)))
+		return false;
 	/* Acquire: those before it have their slots. */
 	if (unlikely(f->sent != atomic_load_explicit(&f->left, memory_order_acquire)))
 		return false;
@@ -281,6 +283,20 @@ req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot,
 	return verdict;
 }
 
+/* Its disk was asked on the spot, and had no room. */
+static enum bridge_verdict
+req_refused(struct bridge_cpu *cpu, struct bridge_req *req, bool may_wait)
+{
+	bool again;
+
+	if (!may_wait)
+		return BRIDGE_WOULD_WAIT;
+	admit_begin();
+	again = back_again(cpu->host, cpu, req);
+	admit_end();
+	return again ? BRIDGE_PENDING : BRIDGE_DONE;
+}
+
 /*
  * It has to wait. What this reactor keeps is given back first: others would not
  * let it pass while a credit of its own lies here.
@@ -321,6 +337,9 @@ submit(struct bridge_req *req, bool may_wait)
 	OWNED_BY(f->home);
 	req->io.disk = f->disk;
 	req->io.who = f->who;
+	req->merge = NULL;
+	req->refused_ns = 0;
+	req->alone = req->unwanted = false;
 	if (unlikely(!f->disk->online)) {
 		req->io.result = -ENODEV;
 		return BRIDGE_DONE;
@@ -329,8 +348,12 @@ submit(struct bridge_req *req, bool may_wait)
 		node[i] = flow_node(f, i);
 	if (likely(may_take(f, node, may_wait)))
 		slot = credits_take(cpu, node, &undone);
-	if (likely(slot))
-		return req_admit(cpu, req, slot, node);
+	if (likely(slot)) {
+		verdict = req_admit(cpu, req, slot, node);
+		if (unlikely(verdict == BRIDGE_DONE && req->io.result == -EAGAIN))
+			return req_refused(cpu, req, may_wait);
+		return verdict;
+	}
 	admit_begin();
 	if (may_wait)
 		verdict = req_wait(cpu, req, node, undone);
@@ -363,6 +386,10 @@ bridge_urgent(struct bridge_req *req)
 	OWNED_BY(f->home);
 	req->io.disk = f->disk;
 	req->io.who = f->who;
+	req->merge = NULL;
+	/* For so long that it comes back as it is. */
+	req->refused_ns = 1;
+	req->alone = req->unwanted = false;
 	if (!f->disk->online) {
 		req->io.result = -ENODEV;
 		return BRIDGE_DONE;
@@ -387,6 +414,8 @@ bridge_cancel(struct bridge_req *req)
 	/* With the inbox empty it is in its flow's queue, or has its slot. */
 	inbox_run(cpu);
 	if (req->state == REQ_WAITING) {
+		if (req->merge)
+			back_unmerge(req);
 		wait_del(req);
 		req->state = REQ_IDLE;
 		answer = BRIDGE_CANCELLED;
@@ -394,7 +423,9 @@ bridge_cancel(struct bridge_req *req)
 		if (!wait_settle(cpu, &bridge_grants))
 			cpu->kick = true;
 	} else {
-		slot_abort(slot_of(&h->slots, req), req);
+		req->unwanted = true;
+		if (req->state == REQ_RUNNING)
+			slot_abort(slot_of(&h->slots, req), req);
 	}
 	lock_drop(&h->lock);
 	inbox_combine(cpu);
@@ -420,7 +451,8 @@ done_elsewhere(struct bridge_host *h, struct bridge_req *req, struct slot *slot)
 		inbox_push_one(h, &slot->op, OP_RELEASE);
 		inbox_kick(h);
 	}
-	req_post(req);
+	if (!back_is_special(req) || !back_again(h, NULL, req))
+		req_post(req);
 }
 
 void
@@ -430,7 +462,7 @@ disk_io_done(struct disk_io *io)
 	struct bridge_host *h = io->disk->host;
 	struct slot *slot = slot_of(&h->slots, req);
 	struct bridge_cpu *cpu = host_cpu(h);
-	bool mine;
+	bool mine, again;
 
 	if (unlikely(!slot)) {
 		stray();
@@ -442,9 +474,12 @@ disk_io_done(struct disk_io *io)
 	}
 	admit_begin();
 	mine = req_release(cpu, req, slot, false);
+	again = mine && back_is_special(req) && back_again(h, cpu, req);
 	admit_end();
 	if (unlikely(!mine))
 		stray();
+	else if (unlikely(again))
+		return;
 	else if (inside || req->flow->cpu != cpu)
 		req_post(req);
 	else

@@ -31,6 +31,7 @@ struct bridge_cpu {
 	uint32_t hint;			/* where spare tags may be */
 	uint32_t tags[2 * BCAP_BORROW_MAX + 1];	/* a stack: as many as its cache has credits */
 	struct poller poller;
+	struct timer timer;		/* host->alarms */
 	/* -- the owner writes, statistics read; relaxed -- */
 	_Atomic uint64_t combines, ops;	/* times that it ran the inbox, and how many operations that were */
 	_Atomic uint64_t grants;	/* requests of others or its own that it let go on under the lock */

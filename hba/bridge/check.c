@@ -110,7 +110,7 @@ check_flow(struct check *c, const struct bridge_flow *f)
 	const struct bridge_req *req;
 	uint32_t waiting = 0;
 
-	list_for_each(req, &f->queue, link) {
+	for (req = order_next(&f->queue, NULL); req; req = order_next(&f->queue, req)) {
 		waiting++;
 		if (req->state != REQ_WAITING || req->flow != f)
 			breach(c, &c->hard, "a waiter of %s is in state %u", name, req->state);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf.h"
+#include "wait.h"
 
 static struct initiator *
 initiator_find(struct list *in, const char *name)
@@ -16,6 +17,50 @@ initiator_find(struct list *in, const char *name)
 		if (strcmp(ini->node->name, name) == 0)
 			return ini;
 	return NULL;
+}
+
+/* Its rate allows the next one, or was raised meanwhile. */
+static void
+rate_due(struct alarm *a, uint64_t now)
+{
+	struct initiator *ini = container_of(a, struct initiator, paid);
+	uint64_t due = throttle_due(&ini->rates);
+
+	if (due > now) {
+		alarm_set(ini->node->host, a, due);
+		return;
+	}
+	node_gate_clear(ini->node, GATE_TIMER);
+	wait_touch(ini->node);
+}
+
+void
+initiator_charge(struct initiator *ini, uint64_t requests, uint64_t bytes, uint64_t now)
+{
+	uint64_t due;
+
+	if (likely(!throttle_is_set(&ini->rates)))
+		return;
+	throttle_charge(&ini->rates, requests, bytes, now);
+	due = throttle_due(&ini->rates);
+	if (due <= now)
+		return;
+	node_gate_set(ini->node, GATE_TIMER);
+	alarm_set(ini->node->host, &ini->paid, due);
+}
+
+void
+initiator_pace(struct initiator *ini, struct bridge_host *h, const struct bridge_limits *limits)
+{
+	struct bridge_flow *f;
+
+	throttle_set(&ini->rates, limits->iops, limits->bandwidth, limits->burst_ns);
+	list_for_each(f, &h->flows, of_host)
+		if (f->initiator == ini)
+			atomic_store_explicit(&f->paced, throttle_is_set(&ini->rates),
+			    memory_order_relaxed);
+	if (!throttle_is_set(&ini->rates))
+		node_gate_clear(ini->node, GATE_TIMER);
 }
 
 static struct initiator *
@@ -33,6 +78,7 @@ initiator_new(struct bridge_host *h, const char *name)
 	}
 	list_init(&ini->dents);
 	list_init(&ini->link);
+	alarm_init(&ini->paid, rate_due);
 	return ini;
 }
 
@@ -52,8 +98,12 @@ initiator_recycle(struct bridge_host *h, const char *name)
 		n->admitted_before += node_admitted(n);
 		n->granted = n->handed = n->waited = n->wait_ns = n->wait_max_ns = 0;
 		n->max_in_flight = 0;
+		n->merged = 0;
+		memset(&n->waits, 0, sizeof(n->waits));
 		node_set_limit(n, UNLIMITED);
+		node_gate_clear(n, GATE_TIMER);
 		ini->depth = 0;
+		ini->rates = (struct throttle){ 0 };
 		return ini;
 	}
 	return NULL;
@@ -183,7 +233,7 @@ flow_new(struct disk *disk, const char *initiator, uint32_t weight, struct react
 	f->who = name_hash(initiator);
 	f->weight = MAX(weight, 1u);
 	f->at = NOWHERE;
-	list_init(&f->queue);
+	order_init(&f->queue);
 	list_init(&f->link);
 	list_init(&f->of_host);
 	return f;
@@ -197,12 +247,12 @@ flow_host_node(struct bridge_host *h, unsigned home)
 
 /* Finds its nodes, and its initiator's place at each. */
 static bool
-flow_join(struct bridge_flow *f, const char *initiator, uint32_t depth)
+flow_join(struct bridge_flow *f, const char *initiator, const struct bridge_limits *limits)
 {
 	struct bridge_host *h = f->host;
 	struct bridge_node *lun = h->luns[f->disk->node], *node[LEVELS];
 
-	f->initiator = initiator_get(h, initiator, depth);
+	f->initiator = initiator_get(h, initiator, limits->depth);
 	if (!f->initiator)
 		return false;
 	node[AT_INITIATOR] = f->initiator->node;
@@ -216,6 +266,7 @@ flow_join(struct bridge_flow *f, const char *initiator, uint32_t depth)
 			return false;
 	}
 	list_add_tail(&h->flows, &f->of_host);
+	initiator_pace(f->initiator, h, limits);
 	return true;
 }
 
@@ -229,7 +280,7 @@ bridge_flow_get(struct disk *disk, const char *initiator, const struct bridge_li
 	if (!f)
 		return NULL;
 	host_lock(h);
-	if (!flow_join(f, initiator, limits->depth)) {
+	if (!flow_join(f, initiator, limits)) {
 		flow_free(f);
 		f = NULL;
 	}
@@ -247,7 +298,7 @@ bridge_flow_put(struct bridge_flow *f)
 		return;
 	h = f->host;
 	host_lock(h);
-	assert(list_empty(&f->queue) && f->at == NOWHERE);
+	assert(order_empty(&f->queue) && f->at == NOWHERE);
 	assert(f->sent == atomic_load_explicit(&f->left, memory_order_relaxed));
 	flow_free(f);
 	host_unlock(h, false);

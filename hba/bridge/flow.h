@@ -9,6 +9,8 @@
 #include "host.h"
 #include "list.h"
 #include "node.h"
+#include "order.h"
+#include "throttle.h"
 
 /*
  * All nexuses of one initiator name at one adapter. Under the host's lock, but
@@ -21,6 +23,8 @@ struct initiator {
 	struct list link;
 	uint32_t flows;
 	uint32_t depth;			/* as configured last; 0: no limit */
+	struct throttle rates;
+	struct alarm paid;		/* from then on it may send again */
 	/* Requests that wait, also those that nobody has looked at yet. Relaxed: a bound, and no more. */
 	OWN_LINE _Atomic uint32_t waiters;
 };
@@ -35,11 +39,13 @@ struct bridge_flow {
 	uint64_t who;			/* for disk_io.who */
 	_Atomic(struct bridge_node *) node[LEVELS];	/* at the adapter a change of mode replaces it, under the lock */
 	uint32_t sent;			/* requests that had to wait, ever */
+	_Atomic bool paced;		/* its initiator has rates, which are counted under the lock; relaxed */
 	/* -- under the lock -- */
 	OWN_LINE _Atomic uint32_t left;	/* of these no longer wait; the home reads it: what is waiting must not be overtaken */
 	uint32_t weight;
 	uint8_t at;			/* the one ring it is in, or NOWHERE */
-	struct list queue;		/* requests that wait, oldest first */
+	uint8_t charged;		/* nodes where its next command has cost 1 already, a bit for each level */
+	struct order queue;		/* requests that wait */
 	struct list link;		/* in dent->flows */
 	struct dent *dent[LEVELS];
 	struct dent *next_dent;		/* at the adapter, while the mode changes */
@@ -53,6 +59,11 @@ flow_node(const struct bridge_flow *f, int level)
 	/* Acquire: a node that a change of mode has just made. */
 	return atomic_load_explicit(&f->node[level], memory_order_acquire);
 }
+
+/* How much its initiator may send, from now on. Under the lock. */
+void initiator_pace(struct initiator *, struct bridge_host *, const struct bridge_limits *);
+/* It sends so much. Under the lock. */
+void initiator_charge(struct initiator *, uint64_t requests, uint64_t bytes, uint64_t now);
 
 /* The node at the adapter for flows of that home. Under the lock. */
 struct bridge_node *flow_host_node(struct bridge_host *, unsigned home);

@@ -101,20 +101,85 @@ inner_take(struct bridge_node *const node[LEVELS])
 	return true;
 }
 
+/* A request does not wait any longer. */
 static void
-count_grant(struct bridge_node *const node[LEVELS], uint64_t waited_ns, bool handed)
+count_waited(struct bridge_node *const node[LEVELS], const struct bridge_req *req, uint64_t now)
 {
+	uint64_t ns = now > req->wait_ns ? now - req->wait_ns : 0;
+
 	for (int i = 0; i < LEVELS; i++) {
 		struct bridge_node *n = node[i];
 
 		n->granted++;
-		n->handed += handed;
 		n->waited++;
-		n->wait_ns += waited_ns;
-		n->wait_max_ns = MAX(n->wait_max_ns, waited_ns);
+		n->wait_ns += ns;
+		n->wait_max_ns = MAX(n->wait_max_ns, ns);
+		hist_add(&n->waits, ns);
+	}
+}
+
+static void
+count_grant(struct bridge_node *const node[LEVELS], bool handed)
+{
+	for (int i = 0; i < LEVELS; i++) {
+		struct bridge_node *n = node[i];
+
+		n->handed += handed;
 		if (atomic_load_explicit(&n->gate, memory_order_relaxed))
 			node_count_max(n);
 	}
+}
+
+static void
+count_riders(struct bridge_flow *f, struct list *riders, struct bridge_node *const node[LEVELS],
+    uint64_t now)
+{
+	struct bridge_req *req;
+
+	list_for_each(req, riders, link) {
+		req->state = REQ_RIDING;
+		flow_less(f);
+		count_waited(node, req, now);
+		for (int i = 0; i < LEVELS; i++)
+			node[i]->merged++;
+	}
+}
+
+/* The next command of a flow: a request, and its neighbours if they may come along. */
+static struct bridge_req *
+flow_take(struct bridge_flow *f, struct bridge_node *const node[LEVELS], uint64_t now)
+{
+	const struct policy *policy = &f->host->policy;
+	struct sweep *sweep = &node[AT_LUN]->sweep;
+	struct bridge_req *req = order_take(&f->queue, sweep, now);
+	uint32_t riders = 0;
+
+	flow_less(f);
+	count_waited(node, req, now);
+	/* One that its disk had no room for still has those that ride with it. */
+	if (policy->coalesce && !req->merge)
+		riders = merge_gather(&f->host->merges, &f->queue, req, policy->max_xfer);
+	if (riders) {
+		count_riders(f, &req->merge->below, node, now);
+		count_riders(f, &req->merge->above, node, now);
+		sweep->at = merge_end_of(req);
+	}
+	/* What is sent again has been paid for. */
+	if (!req->refused_ns && !req->alone)
+		initiator_charge(f->initiator, 1 + riders,
+		    order_is_transfer(req) ? merge_len(req) : 0, now);
+	return req;
+}
+
+/* Where the flow's turn came it has cost 1, before anybody knew which command it would be. */
+static void
+flow_charge(struct bridge_flow *f, int32_t cost)
+{
+	for (int i = 0; i < AT_HOST && cost > 1; i++)
+		if (f->charged & 1 << i)
+			dent_charge(f->dent[i], cost - 1);
+	f->charged = 0;
+	dent_charge(f->dent[AT_HOST], cost);
 }
 
 /* The first flow at the adapter: starts its oldest request, or goes back to where it is stopped. False: no slot. */
@@ -139,17 +204,16 @@ grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, ui
 		flow_place(f, -1);
 		return true;
 	}
-	req = list_first(&f->queue, struct bridge_req, link);
-	flow_less(f, req);
+	req = flow_take(f, node, now);
 	req->state = REQ_RUNNING;
 	slot_hold(slot, req, node);
 	list_add_tail(&g->run, &req->link);
 	g->left--;
 	cache_count(&cpu->grants, 1);
-	count_grant(node, now > req->wait_ns ? now - req->wait_ns : 0, handed);
+	count_grant(node, handed);
 	flow_unpark(f);
-	dent_charge(f->dent[AT_HOST]);
-	if (list_empty(&f->queue))
+	flow_charge(f, policy_cost(&f->host->policy, order_is_transfer(req) ? merge_len(req) : 0));
+	if (order_empty(&f->queue))
 		flow_rest(f);
 	else
 		flow_place(f, -1);
@@ -199,8 +263,6 @@ wait_settle(struct bridge_cpu *cpu, struct grants *g)
 	struct bridge_node *n;
 	uint64_t now = 0;
 
-	if (!g->run.next)
-		list_init(&g->run);
 	for (;;) {
 		pull_all(h);
 		if (list_empty(&h->serve))
@@ -221,5 +283,6 @@ wait_settle(struct bridge_cpu *cpu, struct grants *g)
 			list_add_tail(&h->serve, &n->look);
 	}
 	clean_up(h);
+	alarms_arm(cpu);
 	return list_empty(&h->serve);
 }

@@ -34,6 +34,15 @@ hist_add(struct hist *h, uint64_t ns)
 	h->count[bucket_of(ns)]++;
 }
 
+void
+hist_merge(struct hist *h, const struct hist *more)
+{
+	h->n += more->n;
+	h->max_ns = MAX(h->max_ns, more->max_ns);
+	for (unsigned i = 0; i < HIST_BUCKETS; i++)
+		h->count[i] += more->count[i];
+}
+
 uint64_t
 hist_quantile(const struct hist *h, unsigned permille)
 {

@@ -14,6 +14,8 @@ struct hist {
 };
 
 void hist_add(struct hist *, uint64_t ns);
+/* Adds all of another one. */
+void hist_merge(struct hist *, const struct hist *);
 /*
  * The wait that `permille` of all waits do not exceed, at most a quarter too
  * long, and never above the longest one. 0: nobody waited.

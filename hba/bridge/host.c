@@ -8,6 +8,7 @@
 
 #include "admit.h"
 #include "flow.h"
+#include "lun.h"
 #include "mode.h"
 #include "poll.h"
 
@@ -59,6 +60,7 @@ host_destroy(struct bridge_host *h)
 		node_free(h->queue_node[i]);
 	for (unsigned i = 0; i < h->ncpus && h->cpu; i++)
 		free(h->cpu[i]);
+	merge_pool_fini(&h->merges);
 	slots_fini(&h->slots);
 	free(h->cpu);
 	free(h->luns);
@@ -89,6 +91,8 @@ host_new(const char *name, uint32_t can_queue, uint32_t max_waiters)
 	h->limit = can_queue;
 	h->max_waiters = max_waiters;
 	h->kick.fn = admit_kicked;
+	h->policy.turn = 1;
+	h->armed_at = UINT64_MAX;
 	if (slots_init(&h->slots, can_queue) || cpus_new(h))
 		goto no_memory;
 	h->node = add_node(h, AT_HOST, name, can_queue);
@@ -119,6 +123,7 @@ host_add_lun(struct bridge_host *h, const char *name, uint32_t depth, const char
 	if (!luns[h->nluns])
 		return -ENOMEM;
 	luns[h->nluns]->outward = outward;
+	lun_init(luns[h->nluns], depth);
 	return h->nluns++;
 }
 

@@ -10,12 +10,15 @@
 #include "cache.h"
 #include "list.h"
 #include "lock.h"
+#include "merge.h"
 #include "node.h"
+#include "policy.h"
 #include "slot.h"
 
 struct bridge_host {
 	/* -- constant, or changed only by a change of mode -- */
 	struct slots slots;
+	struct merge_pool merges;
 	struct bridge_cpu **cpu;	/* by reactor */
 	unsigned ncpus;
 	uint32_t max_waiters;		/* per initiator; 0: no bound */
@@ -26,6 +29,7 @@ struct bridge_host {
 	/* What was not settled on the spot: operations, newest first; and "look at everybody who waits". */
 	OWN_LINE _Atomic(struct bridge_op *) inbox;
 	atomic_bool recheck;
+	atomic_bool rang;		/* a timer has fired: alarms are due */
 	atomic_bool kicked;		/* the message is on its way to a reactor */
 
 	/* Never held over a disk's submit, a callback or a message. */
@@ -37,6 +41,9 @@ struct bridge_host {
 	struct list tidy;		/* nodes whose gate may open */
 	struct list spill;		/* nodes with slots in hand */
 	struct list gated;
+	struct policy policy;
+	struct alarm *alarms;		/* the earliest one */
+	uint64_t armed_at;		/* some reactor's timer fires then; UINT64_MAX: none */
 	struct bridge_node *node;	/* AT_HOST: the one of all queues together */
 	struct bridge_node *queue_node[REACTORS_MAX];	/* of each queue, when they are divided; made when first needed */
 	int mode;			/* enum queue_mode */

@@ -3,6 +3,7 @@
 
 #include "conf.h"
 #include "flow.h"
+#include "lun.h"
 #include "wait.h"
 
 void
@@ -57,7 +58,7 @@ inbox_recheck(struct bridge_host *h)
 static bool
 inbox_any(struct bridge_host *h)
 {
-	return atomic_load(&h->inbox) || atomic_load(&h->recheck);
+	return atomic_load(&h->inbox) || atomic_load(&h->recheck) || atomic_load(&h->rang);
 }
 
 static struct bridge_op *
@@ -73,15 +74,30 @@ oldest_first(struct bridge_op *op)
 	return fifo;
 }
 
+/* The disk did not do it: to the front of its flow, unless it was cancelled meanwhile. */
+static void
+again(struct bridge_req *req, bool full)
+{
+	struct bridge_flow *f = req->flow;
+
+	if (full)
+		lun_full(flow_node(f, AT_LUN), now_ns());
+	if (!req->unwanted) {
+		wait_again(f, req);
+		return;
+	}
+	req->state = REQ_UNWANTED;
+	list_add_tail(&bridge_grants.run, &req->link);
+}
+
 static void
 op_run(struct bridge_host *h, struct bridge_op *op)
 {
-	struct bridge_req *req;
+	struct bridge_req *req = container_of(op, struct bridge_req, op);
 
 	switch ((enum bridge_op_kind)op->kind) {
 	case OP_ADMIT:
 	case OP_ADMIT_TOUCH:
-		req = container_of(op, struct bridge_req, op);
 		wait_add(req->flow, req);
 		/* It held credits for a moment, which others may have missed. */
 		if (op->kind == OP_ADMIT_TOUCH)
@@ -89,6 +105,13 @@ op_run(struct bridge_host *h, struct bridge_op *op)
 		break;
 	case OP_RELEASE:
 		wait_release(h, container_of(op, struct slot, op));
+		break;
+	case OP_AGAIN:
+	case OP_ALONE:
+		again(req, op->kind == OP_AGAIN);
+		break;
+	case OP_TOOK:
+		lun_told(container_of(op, struct credit_cache, op));
 		break;
 	}
 }
@@ -100,10 +123,13 @@ inbox_run(struct bridge_cpu *cpu)
 	struct bridge_op *op = oldest_first(atomic_exchange(&h->inbox, NULL)), *next;
 	unsigned n = 0;
 
+	if (!bridge_grants.run.next)
+		list_init(&bridge_grants.run);
 	for (; op; op = next, n++) {
 		next = op->next;
 		op_run(h, op);
 	}
+	alarms_run(h);
 	if (atomic_load(&h->recheck) && atomic_exchange(&h->recheck, false))
 		wait_touch_all(h);
 	cache_count(&cpu->combines, 1);

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "host.h"
+#include "lun.h"
 #include "mode.h"
 #include "wait.h"
 
@@ -9,6 +10,8 @@
 static void
 host_read(struct bridge_host *h, struct bridge_node_stats *s)
 {
+	struct hist waits = h->node->waits;
+
 	node_read(h->node, s);
 	s->limit = s->configured = h->limit;
 	for (unsigned i = 0; i < REACTORS_MAX; i++) {
@@ -26,8 +29,12 @@ host_read(struct bridge_host *h, struct bridge_node_stats *s)
 		s->flushes += q.flushes;
 		s->waited += q.waited;
 		s->wait_ns += q.wait_ns;
+		s->merged += q.merged;
 		s->wait_max_ns = MAX(s->wait_max_ns, q.wait_max_ns);
+		hist_merge(&waits, &h->queue_node[i]->waits);
 	}
+	s->wait_p50_ns = hist_quantile(&waits, 500);
+	s->wait_p99_ns = hist_quantile(&waits, 990);
 	h->node->max_in_flight = s->max_in_flight = MAX(s->max_in_flight, s->in_flight);
 }
 
@@ -87,6 +94,8 @@ bridge_set_limit(struct bridge_host *h, enum bridge_kind kind, const char *name,
 		err = -ENOENT;
 	else if (n->level == AT_HOST)
 		err = mode_set_limit(h, limit);
+	else if (n->level == AT_LUN)
+		lun_set_depth(n, limit);
 	else
 		node_set_limit(n, (int32_t)limit);
 	host_unlock(h, !err);

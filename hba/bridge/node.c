@@ -149,7 +149,8 @@ node_read(struct bridge_node *n, struct bridge_node_stats *s)
 	memset(s, 0, sizeof(*s));
 	s->kind = node_kind(n);
 	memcpy(s->name, n->name, len);
-	s->limit = s->configured = limit == UNLIMITED ? UINT32_MAX : (uint32_t)limit;
+	s->limit = limit == UNLIMITED ? UINT32_MAX : (uint32_t)limit;
+	s->configured = n->level == AT_LUN ? n->depth.configured : s->limit;
 	s->in_flight = node_in_flight(n);
 	s->max_in_flight = n->max_in_flight;
 	s->waiting = n->waiting;
@@ -162,6 +163,9 @@ node_read(struct bridge_node *n, struct bridge_node_stats *s)
 	s->waited = n->waited;
 	s->wait_ns = n->wait_ns;
 	s->wait_max_ns = n->wait_max_ns;
+	s->wait_p50_ns = hist_quantile(&n->waits, 500);
+	s->wait_p99_ns = hist_quantile(&n->waits, 990);
+	s->merged = n->merged;
 }
 
 static struct credit_cache *

@@ -7,9 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "alarm.h"
 #include "bridge.h"
 #include "bug.h"
+#include "depth.h"
+#include "hist.h"
 #include "list.h"
+#include "order.h"
 #include "util.h"
 
 /*
@@ -28,6 +32,7 @@ enum gate {
 	GATE_FROZEN = 1 << 2,		/* by an administrator */
 	GATE_SWITCH = 1 << 3,		/* the adapter's queue mode is changing */
 	GATE_LEAVING = 1 << 4,		/* an initiator without flows: its credits are coming home */
+	GATE_TIMER = 1 << 5,		/* until an alarm: its rate is used up, or its disk has no room */
 };
 
 struct bridge_node;
@@ -44,7 +49,16 @@ struct credit_cache {
 	struct credit_cache *next;	/* in cpu->held */
 	bool listed;
 	struct bridge_node *node;
+	/* Of a LUN with a latency target (lun.c): requests that came back here, and the time they took. */
+	uint64_t took_ns, took_since;
+	uint32_t took;
+	/* The same, on its way to the LUN; nobody's but the op's while that is under way. */
+	_Atomic bool told;
+	uint32_t told_took;
+	uint64_t told_ns;
+	struct bridge_op op;
 };
+_Static_assert(sizeof(struct credit_cache) == 128, "struct credit_cache");
 
 /* What bridge_check counts. */
 struct recount {
@@ -59,6 +73,7 @@ struct bridge_node {
 	_Atomic int32_t bcap;		/* a reactor fetches at most so many, and keeps at most twice as many */
 	_Atomic int32_t limit;
 	_Atomic int32_t divisor;	/* a reactor fetches at most this part of what is free */
+	_Atomic bool timed;		/* of a LUN: how long its disk takes is of interest */
 	uint8_t level;
 	struct credit_cache *cache;	/* one for each reactor */
 	struct bridge_host *host;
@@ -79,19 +94,25 @@ struct bridge_node {
 	/* rarely */
 	uint32_t max_in_flight;		/* the most seen when somebody waited, or was looked for */
 	uint64_t granted, handed;	/* requests that got their credit under the lock; of these in a slot from hand */
+	uint64_t merged;
 	uint64_t waited, wait_ns, wait_max_ns;
 	uint64_t admitted_before;	/* sum of the caches when the present initiator got the node */
 	int32_t cap;			/* on bcap */
 	struct recount recount;
 	struct list link;		/* in host->nodes[level] */
 	char *name;
+	/* of a LUN */
+	struct sweep sweep;
+	struct depth depth;
+	struct alarm ramp, retry;	/* its depth may grow; its disk may have room again */
+	struct hist waits;
 };
 
 /* One initiator's place at one node: deficit round robin runs over these. */
 struct dent {
 	struct list link;		/* in node->ring while a flow is here */
 	struct list flows;		/* flows that wait here, in turn */
-	uint32_t left;			/* commands it may still send in this turn */
+	int32_t left;			/* what it may still send in this turn; below 0: borrowed from the next */
 	uint32_t busy;			/* of its flows, those that have requests waiting, here or elsewhere */
 	uint32_t users;			/* flows that know it */
 	struct bridge_node *node;
@@ -134,7 +155,8 @@ node_give(struct bridge_node *n, int32_t credits)
 static inline bool
 node_stopped(const struct bridge_node *n)
 {
-	return atomic_load_explicit(&n->gate, memory_order_relaxed) & (GATE_FROZEN | GATE_SWITCH);
+	return atomic_load_explicit(&n->gate, memory_order_relaxed) &
+	    (GATE_FROZEN | GATE_SWITCH | GATE_TIMER);
 }
 
 /* May one more flow pass: a credit is free that nobody further out will take. */

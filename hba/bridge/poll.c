@@ -87,6 +87,7 @@ void
 cpu_open(struct bridge_cpu *cpu)
 {
 	poller_add(reactor_self(), &cpu->poller);
+	timer_init(&cpu->timer, reactor_self(), alarm_fired);
 }
 
 void
@@ -95,4 +96,5 @@ cpu_close(struct bridge_cpu *cpu)
 	while (!cpu_idle(&cpu->poller))
 		;
 	poller_del(&cpu->poller);
+	timer_fini(&cpu->timer);
 }

@@ -11,13 +11,13 @@ void flow_place(struct bridge_flow *, int passed);
 /* An initiator without requests here loses what was left of its turn: nobody saves up by being idle. */
 void flow_rest(struct bridge_flow *);
 /* One of its requests no longer waits. */
-void flow_less(struct bridge_flow *, struct bridge_req *);
+void flow_less(struct bridge_flow *);
 
 /* The flow whose turn it is at n, which has one. */
 struct bridge_flow *ring_next(const struct bridge_node *);
 /* Lets flows pass n as long as each finds a credit of its own. */
 void ring_pull(struct bridge_node *);
-/* One command of this turn is used; the turn may end with it. */
-void dent_charge(struct dent *);
+/* So much of this turn is used; the turn may end with it. */
+void dent_charge(struct dent *, int32_t cost);
 
 #endif

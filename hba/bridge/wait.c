@@ -118,15 +118,16 @@ ring_next(const struct bridge_node *n)
 	struct dent *d = list_first(&n->ring, struct dent, link);
 	struct bridge_flow *f = list_first(&d->flows, struct bridge_flow, link);
 
-	if (d->left == 0)
-		d->left = f->weight;
+	if (d->left <= 0)
+		d->left += (int32_t)f->weight * n->host->policy.turn;
 	return f;
 }
 
 void
-dent_charge(struct dent *d)
+dent_charge(struct dent *d, int32_t cost)
 {
-	if (--d->left > 0 || list_empty(&d->link))
+	d->left -= cost;
+	if (d->left > 0 || list_empty(&d->link))
 		return;
 	list_del(&d->link);
 	list_add_tail(&d->node->ring, &d->link);
@@ -142,8 +143,10 @@ ring_pull(struct bridge_node *n)
 		flow_unpark(f);
 		flow_place(f, n->level);
 		/* Stopped by its own initiator's limit, it has used nothing here. */
-		if (f->at != AT_INITIATOR)
-			dent_charge(d);
+		if (f->at == AT_INITIATOR)
+			continue;
+		dent_charge(d, 1);
+		f->charged |= (uint8_t)(1 << n->level);
 	}
 }
 
@@ -152,7 +155,7 @@ flow_rest(struct bridge_flow *f)
 {
 	for (int i = 0; i < LEVELS; i++)
 		if (--f->dent[i]->busy == 0)
-			f->dent[i]->left = 0;
+			f->dent[i]->left = MIN(f->dent[i]->left, 0);
 }
 
 static void
@@ -162,10 +165,10 @@ count_waiting(struct bridge_flow *f, int by)
 		flow_node(f, i)->waiting += (uint32_t)by;
 }
 
-void
-wait_add(struct bridge_flow *f, struct bridge_req *req)
+/* One more of its requests waits. */
+static void
+flow_more(struct bridge_flow *f)
 {
-	list_add_tail(&f->queue, &req->link);
 	count_waiting(f, 1);
 	if (f->at != NOWHERE)
 		return;
@@ -175,9 +178,28 @@ wait_add(struct bridge_flow *f, struct bridge_req *req)
 }
 
 void
-flow_less(struct bridge_flow *f, struct bridge_req *req)
+wait_add(struct bridge_flow *f, struct bridge_req *req)
 {
-	list_del(&req->link);
+	order_add(&f->queue, req);
+	flow_more(f);
+}
+
+void
+wait_again(struct bridge_flow *f, struct bridge_req *req)
+{
+	req->state = REQ_WAITING;
+	req->wait_ns = now_ns();
+	order_add_again(&f->queue, req);
+	atomic_fetch_add_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+	/* It had left; its home may be counting `sent` at this moment, which does not matter. */
+	atomic_store_explicit(&f->left,
+	    atomic_load_explicit(&f->left, memory_order_relaxed) - 1, memory_order_release);
+	flow_more(f);
+}
+
+void
+flow_less(struct bridge_flow *f)
+{
 	count_waiting(f, -1);
 	atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
 	/* Release: who sees that it no longer waits sees what has become of it. */
@@ -190,10 +212,11 @@ wait_del(struct bridge_req *req)
 {
 	struct bridge_flow *f = req->flow;
 
-	flow_less(f, req);
+	order_del(&f->queue, req);
+	flow_less(f);
 	if (BUG(8))
 		node_give(flow_node(f, AT_LUN), 1);
-	if (list_empty(&f->queue)) {
+	if (order_empty(&f->queue)) {
 		flow_unpark(f);
 		flow_rest(f);
 	}
@@ -205,15 +228,12 @@ wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 	struct bridge_node *from = flow_node(f, AT_HOST);
 	struct dent *old = f->dent[AT_HOST];
 	bool was_here = f->at == AT_HOST;
-	struct bridge_req *req;
 
 	if (was_here)
 		flow_unpark(f);
-	list_for_each(req, &f->queue, link) {
-		from->waiting--;
-		to->waiting++;
-	}
-	if (!list_empty(&f->queue)) {
+	from->waiting -= f->queue.count;
+	to->waiting += f->queue.count;
+	if (!order_empty(&f->queue)) {
 		if (--old->busy == 0)
 			old->left = 0;
 		d->busy++;

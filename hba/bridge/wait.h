@@ -12,6 +12,8 @@ enum {				/* bridge_req.state; once it waits under the host's lock */
 	REQ_IDLE,
 	REQ_WAITING,		/* sent to the inbox or in its flow's queue; holds nothing */
 	REQ_RUNNING,		/* has or had a slot */
+	REQ_RIDING,		/* in the command of another */
+	REQ_UNWANTED,		/* cancelled at the disk, which did not do it: in grants.run only to be posted home */
 };
 
 /* Requests that got a slot while this thread had the lock; it submits them when it has dropped it. */
@@ -23,6 +25,8 @@ extern __thread struct grants bridge_grants;
 
 /* Puts a request at the end of its flow's queue; the flow begins to wait if it did not. */
 void wait_add(struct bridge_flow *, struct bridge_req *);
+/* One that its disk has seen and not done goes to the front. */
+void wait_again(struct bridge_flow *, struct bridge_req *);
 /* Takes a waiting request out: it held nothing. */
 void wait_del(struct bridge_req *);
 /* A slot came back with its credits. */

@@ -42,7 +42,7 @@ nlun_free(struct nexus_lun *nlun)
 }
 
 static struct nexus_lun *
-nlun_new(struct nexus *nexus, const struct target_lun *tl, bool read_only, enum ua ua)
+nlun_new(struct nexus *nexus, const struct target_lun *tl, bool read_only, uint32_t hot)
 {
 	struct nexus_lun *nlun = calloc(1, sizeof(*nlun));
 
@@ -52,7 +52,7 @@ nlun_new(struct nexus *nexus, const struct target_lun *tl, bool read_only, enum 
 	nlun->read_only = tl->read_only || read_only;
 	nlun->lu = tl->lu;
 	nlun->nexus = nexus;
-	atomic_init(&nlun->hot, 1u << ua);
+	atomic_init(&nlun->hot, hot);
 	lu_attach(tl->lu, nlun);
 	return nlun;
 }
@@ -104,10 +104,10 @@ nexus_free(struct nexus *nexus)
 }
 
 static int
-nexus_map(struct nexus *nexus, const struct conf_rule *rule)
+nexus_map(struct nexus *nexus, const struct conf_rule *rule, bool joins)
 {
 	struct target *target = nexus->target;
-	enum ua ua = port_seen(target, nexus) ? UA_NEXUS_LOSS : UA_POWER_ON;
+	uint32_t hot = 1u << (port_seen(target, nexus) ? UA_NEXUS_LOSS : UA_POWER_ON);
 
 	nexus->nluns = target->nluns ? target->luns[target->nluns - 1].number + 1u : 0;
 	nexus->luns = calloc((size_t)nexus->nluns + 1, sizeof(nexus->luns[0]));
@@ -118,11 +118,19 @@ nexus_map(struct nexus *nexus, const struct conf_rule *rule)
 
 		if (!access_shows(rule, tl->number))
 			continue;
-		nexus->luns[tl->number] = nlun_new(nexus, tl, rule && rule->read_only, ua);
+		nexus->luns[tl->number] = nlun_new(nexus, tl, rule && rule->read_only,
+		    joins ? 0 : hot);
 		if (!nexus->luns[tl->number])
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+bool
+nexus_is_same(const struct nexus *a, const struct nexus *b)
+{
+	return a == b || (a->target == b->target && strcmp(a->initiator, b->initiator) == 0 &&
+	    memcmp(a->isid, b->isid, sizeof(a->isid)) == 0);
 }
 
 static void nexus_timeout(struct timer *);
@@ -187,7 +195,7 @@ nexus_login(struct target *target, const struct nexus_id *id, struct reactor *re
 	nexus->depth = nexus_own(nexus)->limits.depth;
 	if (!nexus->depth)
 		nexus->depth = WINDOW_DEFAULT;
-	r = nexus_map(nexus, rule);
+	r = nexus_map(nexus, rule, id->joins);
 	if (r < 0) {
 		nexus_free(nexus);
 		return r;
@@ -252,7 +260,7 @@ nexus_logout(struct nexus *nexus, void (*gone)(void *), void *arg)
 
 	OWNED_BY(nexus->reactor);
 	assert(!nexus->closed);
-	nexus->closed = true;
+	__atomic_store_n(&nexus->closed, true, __ATOMIC_RELAXED);
 	nexus->session = NULL;
 	nexus->gone = gone;
 	nexus->gone_arg = arg;

@@ -32,7 +32,7 @@ cm_reject(struct fabric_request *req, uint64_t tag, enum srp_login_rej_reason re
 /* -- on the channel's reactor -- */
 
 static int
-enter_nexus(struct srp_channel *ch)
+enter_nexus(struct srp_channel *ch, bool joins)
 {
 	const struct srp_target_conf *conf =
 	    target_conf(ch->target)->opts[transport_index(&srp_transport)];
@@ -43,6 +43,7 @@ enter_nexus(struct srp_channel *ch)
 		.peer = req->peer.ss_family ? (const struct sockaddr *)&req->peer : NULL,
 		.gid = memcmp(req->gid, no_gid, sizeof(no_gid)) ? req->gid : NULL,
 		.port_id = ch->req.i_port,
+		.joins = joins,
 	};
 	int rc;
 
@@ -79,7 +80,7 @@ enter_accept(struct srp_channel *ch, uint8_t multichan)
 static void
 enter_channel(struct srp_channel *ch, uint8_t multichan)
 {
-	int rc = enter_nexus(ch);
+	int rc = enter_nexus(ch, multichan == SRP_MULTICHAN_MAINTAINED);
 
 	if (rc < 0) {
 		channel_refuse(ch, rc == -EACCES ? SRP_LOGIN_REJ_UNABLE_ASSOCIATE_CHANNEL :
