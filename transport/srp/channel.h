@@ -109,7 +109,7 @@ struct srp_task {
 	struct srp_task *hash_next;
 	uint64_t tag;
 	struct srp_rx *rx;		/* its IU, as long as that is needed; NULL: given back */
-	struct list link;		/* in ch->tx: has something to post; ch->sent: waits for its end */
+	struct list link;		/* in ch->tx: has something to post; ch->sent: waits for what it posted */
 	enum task_state state;
 	bool is_tmf;
 	bool submitted;			/* the device server has seen the command: scsi_release is due */
@@ -216,7 +216,7 @@ struct srp_channel {
 	uint32_t task_shift;
 	uint32_t ntasks;		/* all, also those that are sent or ended */
 	struct list tx;			/* have something to post, in order */
-	struct list sent;		/* their response is posted, and its end awaited */
+	struct list sent;		/* nobody but the channel knows them, and work of them is posted */
 
 	bool established;		/* the peer has seen our answer */
 	bool drained, nexus_gone;
