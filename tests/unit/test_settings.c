@@ -2,6 +2,7 @@
 #include "sim_rig.h"
 
 #include "control.h"
+#include "hba/bridge/host.h"
 
 static struct bridge_node_stats
 node(enum bridge_kind kind, const char *name)
@@ -131,6 +132,41 @@ modes_change_with_their_limits(void **state)
 	srig_close();
 }
 
+static uint64_t
+latency_target(const char *disk)
+{
+	return host_find_node(bridge_host_next(NULL), BRIDGE_LUN, disk)->depth.target_ns;
+}
+
+static void
+order_and_latency_change(void **state)
+{
+	static const char one[] = "{ name: x, driver: sim, service: 300us, latency_target: 3ms }, "
+	    "{ name: y, driver: sim, service: 300us, depth: 9 }, "
+	    "{ name: z, driver: sim, service: 300us, address: \"0:0:1\" }";
+	struct bridge_host *h;
+
+	start();
+	h = bridge_host_next(NULL);
+	assert_int_equal(h->max_waiters, 1024);
+	assert_int_equal(latency_target("y"), 0);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, coalesce: yes, "
+	    "max_xfer: 64K, cost: length, max_waiters: 7, latency_target: 2ms", one), 0);
+	assert_int_equal(h->max_waiters, 7);
+	assert_true(h->policy.coalesce && h->policy.by_length);
+	assert_int_equal(h->policy.max_xfer, 65536);
+	assert_false(h->luns[0]->sweep.on);
+	assert_int_equal(latency_target("x"), 3000000);
+	assert_int_equal(latency_target("y"), 2000000);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, scheduler: deadline",
+	    disks), 0);
+	assert_true(h->policy.coalesce && !h->policy.by_length);
+	assert_true(h->luns[0]->sweep.on && h->luns[2]->sweep.on);
+	assert_int_equal(latency_target("x"), 0);
+	assert_int_equal(h->max_waiters, 1024);
+	srig_close();
+}
+
 /* A disk that keeps its commands keeps its adapter in its mode, and another one too. */
 static void
 what_does_not_drain_stays(void **state)
@@ -188,7 +224,8 @@ under_load(void **state)
 		"can_queue: 64, target_depth: 32, lun_depth: 16, queue_mode: shared_single",
 		"can_queue: 64, target_depth: 5, lun_depth: 16, queue_mode: divided_borrow",
 		"can_queue: 2, target_depth: 32, lun_depth: 16, queue_mode: divided",
-		"can_queue: 64, target_depth: 32, lun_depth: 16, hw_queues: 1",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, hw_queues: 1, scheduler: deadline",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, coalesce: yes, latency_target: 1ms",
 		"can_queue: 64, target_depth: 32, lun_depth: 16",
 	};
 
@@ -289,6 +326,7 @@ main(void)
 		cmocka_unit_test(only_what_differs_is_brought),
 		cmocka_unit_test(tags_are_those_of_the_start),
 		cmocka_unit_test(modes_change_with_their_limits),
+		cmocka_unit_test(order_and_latency_change),
 		cmocka_unit_test(what_does_not_drain_stays),
 		cmocka_unit_test(under_load),
 		cmocka_unit_test(set_changes_one_limit),
