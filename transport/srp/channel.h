@@ -346,8 +346,11 @@ unsigned session_channels(const struct srp_channel *);	/* of its I_T nexus */
 
 /* port.c: target port identifiers */
 void port_id(const struct conf_target *, uint8_t id[16]);
-/* The target of this port on this portal; NULL: none. */
-struct target *port_find(const struct conf_portal *, const uint8_t id[16]);
+/*
+ * The target of the login's target port on this portal; NULL: none. Both ports
+ * are in the order of r16a afterwards.
+ */
+struct target *port_find(const struct conf_portal *, struct login_req *);
 void port_text(char *, size_t, const uint8_t *, size_t n);	/* hexadecimal digits */
 void port_check(struct conf_load *, const struct conf *);	/* two targets with one port */
 extern const struct conf_key srp_target_keys[], srp_portal_keys[];
