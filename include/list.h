@@ -65,16 +65,20 @@ list_splice_tail(struct list *l, struct list *from)
 #define list_entry(ptr, type, member) container_of(ptr, type, member)
 #define list_first(l, type, member) list_entry((l)->next, type, member)
 
+/* The link of *pos by its address alone: at a loop's end pos is no object, and may not be aligned as one. */
+#define list_link(pos, member)                                                      \
+	((struct list *)((char *)(pos) + offsetof(__typeof__(*(pos)), member)))
+
 /* The loop body must not take other members out; the safe form allows taking out the present one. */
 #define list_for_each(pos, l, member)                                               \
 	for (pos = list_entry((l)->next, __typeof__(*pos), member);                 \
-	     &pos->member != (l);                                                   \
+	     list_link(pos, member) != (l);                                         \
 	     pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
 #define list_for_each_safe(pos, tmp, l, member)                                     \
 	for (pos = list_entry((l)->next, __typeof__(*pos), member),                 \
-	    tmp = list_entry(pos->member.next, __typeof__(*pos), member);           \
-	     &pos->member != (l);                                                   \
-	     pos = tmp, tmp = list_entry(tmp->member.next, __typeof__(*tmp), member))
+	    tmp = list_entry(list_link(pos, member)->next, __typeof__(*pos), member); \
+	     list_link(pos, member) != (l);                                         \
+	     pos = tmp, tmp = list_entry(list_link(tmp, member)->next, __typeof__(*tmp), member))
 
 #endif

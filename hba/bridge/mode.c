@@ -134,14 +134,14 @@ check(const struct bridge_host *h, int mode, uint32_t *queues)
 static int
 queue_nodes_make(struct bridge_host *h, int mode, uint32_t queues)
 {
-	char name[64];
+	char name[24];
 
 	if (mode != QUEUE_DIVIDED)
 		return 0;
 	for (uint32_t i = 0; i < queues; i++) {
 		if (h->queue_node[i])
 			continue;
-		snprintf(name, sizeof(name), "%.48s queue %u", h->node->name, i);
+		snprintf(name, sizeof(name), "queue %u", i);
 		h->queue_node[i] = node_new(h, AT_HOST, name, 0);
 		if (!h->queue_node[i])
 			return -ENOMEM;

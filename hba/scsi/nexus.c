@@ -126,6 +126,13 @@ nexus_map(struct nexus *nexus, const struct conf_rule *rule, bool joins)
 	return 0;
 }
 
+bool
+nexus_is_same(const struct nexus *a, const struct nexus *b)
+{
+	return a == b || (a->target == b->target && strcmp(a->initiator, b->initiator) == 0 &&
+	    memcmp(a->isid, b->isid, sizeof(a->isid)) == 0);
+}
+
 static void nexus_timeout(struct timer *);
 
 static struct nexus *
@@ -253,7 +260,7 @@ nexus_logout(struct nexus *nexus, void (*gone)(void *), void *arg)
 
 	OWNED_BY(nexus->reactor);
 	assert(!nexus->closed);
-	nexus->closed = true;
+	__atomic_store_n(&nexus->closed, true, __ATOMIC_RELAXED);
 	nexus->session = NULL;
 	nexus->gone = gone;
 	nexus->gone_arg = arg;

@@ -65,6 +65,15 @@ nexus_own(struct nexus *nexus)
 void nexus_put(struct nexus *);
 /* A command was answered: perhaps the last that a closed nexus waited for. */
 void nexus_check_gone(struct nexus *);
+/* One I_T nexus by its names: the channels of an SRP initiator port have a nexus each. Any thread. */
+bool nexus_is_same(const struct nexus *, const struct nexus *);
+/* Was it logged out? Any thread that keeps it from being freed. */
+static inline bool
+nexus_is_closed(const struct nexus *nexus)
+{
+	return __atomic_load_n(&nexus->closed, __ATOMIC_RELAXED);
+}
+
 /* NULL: no memory. */
 struct bridge_flow *nlun_flow(struct nexus_lun *);
 

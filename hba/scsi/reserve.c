@@ -59,7 +59,7 @@ limit_set(const struct lu *lu, struct nexus_lun *nlun)
 
 	pr_nexus_of(nlun->nexus, &p);
 	want = bits[pr_limit(&lu->pr, &p)];
-	if (lu->reserved_by && lu->reserved_by != nlun)
+	if (lu->reserved_by && !nexus_is_same(lu->reserved_by->nexus, nlun->nexus))
 		want |= NLUN_RESERVED;
 	atomic_fetch_and(&nlun->hot, ~(uint32_t)NLUN_CONFLICTS | want);
 	atomic_fetch_or(&nlun->hot, want);
@@ -412,7 +412,7 @@ reserve_take(struct scsi_cmd *cmd)
 
 	pthread_mutex_lock(&lu->lock);
 	if (!registered_instead(cmd, &ok)) {
-		ok = !lu->reserved_by || lu->reserved_by == cmd->nlun;
+		ok = !lu->reserved_by || nexus_is_same(lu->reserved_by->nexus, cmd->nexus);
 		if (ok) {
 			lu->reserved_by = cmd->nlun;
 			limits_set(lu);
@@ -430,7 +430,8 @@ reserve_give(struct scsi_cmd *cmd)
 	bool ok = true;
 
 	pthread_mutex_lock(&lu->lock);
-	if (!registered_instead(cmd, &ok) && lu->reserved_by == cmd->nlun) {
+	if (!registered_instead(cmd, &ok) && lu->reserved_by &&
+	    nexus_is_same(lu->reserved_by->nexus, cmd->nexus)) {
 		lu->reserved_by = NULL;
 		limits_set(lu);
 	}
@@ -441,9 +442,16 @@ reserve_give(struct scsi_cmd *cmd)
 void
 reserve_forget(struct lu *lu, const struct nexus_lun *nlun)
 {
+	const struct nexus_lun *other;
+
 	if (lu->reserved_by != nlun)
 		return;
 	lu->reserved_by = NULL;
+	/* Another channel of the same I_T nexus keeps it. */
+	list_for_each(other, &lu->nluns, link)
+		if (other != nlun && !nexus_is_closed(other->nexus) &&
+		    nexus_is_same(other->nexus, nlun->nexus))
+			lu->reserved_by = other;
 	limits_set(lu);
 }
 

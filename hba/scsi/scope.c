@@ -41,7 +41,7 @@ scope_has(const struct scope *s, const struct scsi_cmd *cmd)
 		return cmd->nexus == s->nexus && cmd->lu == s->lu && cmd->tag == s->tag;
 	case TMF_ABORT_TASK_SET:
 	case TMF_QUERY_TASK_SET:
-		return cmd->nexus == s->nexus && cmd->lu == s->lu;
+		return cmd->lu == s->lu && nexus_is_same(cmd->nexus, s->nexus);
 	case TMF_CLEAR_TASK_SET:
 	case TMF_LUN_RESET:
 		return cmd->lu == s->lu;
@@ -100,7 +100,7 @@ scope_end(struct core *core, const struct scope *s, struct nexus *nexus, struct 
 		if (!scope_has(s, cmd))
 			continue;
 		/* SAM-5 5.14: the others learn that their commands were cleared. */
-		if (s->fn == TMF_CLEAR_TASK_SET && nexus != s->nexus)
+		if (s->fn == TMF_CLEAR_TASK_SET && !nexus_is_same(nexus, s->nexus))
 			ua_raise(cmd->nlun, UA_CLEARED);
 		tmf_abort(core, cmd, s->id, ended);
 	}

@@ -255,8 +255,9 @@ tmf_attention(const struct scsi_tmf *tmf)
 static bool
 fn_is_for_all(uint8_t fn)
 {
-	return fn == TMF_CLEAR_TASK_SET || fn == TMF_LUN_RESET || fn == TMF_TARGET_RESET ||
-	    fn == TMF_CUT;
+	/* The channels of an I_T nexus may be on several reactors. */
+	return fn == TMF_ABORT_TASK_SET || fn == TMF_CLEAR_TASK_SET || fn == TMF_LUN_RESET ||
+	    fn == TMF_TARGET_RESET || fn == TMF_CUT;
 }
 
 static void

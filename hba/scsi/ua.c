@@ -1,6 +1,7 @@
 /* Unit attentions: raised by any thread, told once to each nexus, in the order of precedence. */
 #include "ua.h"
 
+#include "lu.h"
 #include "nexus.h"
 #include "util.h"
 
@@ -33,17 +34,34 @@ ua_peek(const struct nexus_lun *nlun, enum cond *cond)
 	return true;
 }
 
+/* Once told over one channel it is told to the I_T nexus. */
+static void
+ua_told(const struct nexus_lun *nlun, unsigned bit)
+{
+	struct lu *lu = nlun->lu;
+	struct nexus_lun *other;
+
+	pthread_mutex_lock(&lu->lock);
+	list_for_each(other, &lu->nluns, link)
+		if (other != nlun && nexus_is_same(other->nexus, nlun->nexus))
+			atomic_fetch_and(&other->hot, ~bit);
+	pthread_mutex_unlock(&lu->lock);
+}
+
 bool
 ua_take(struct nexus_lun *nlun, enum cond *cond)
 {
-	unsigned pending = atomic_load(&nlun->hot) & UA_MASK;
-	unsigned first;
+	unsigned pending, first, bit;
 
-	if (!pending)
-		return false;
-	/* Only the nexus' reactor takes bits away, so this one is still there. */
-	first = (unsigned)__builtin_ctz(pending);
-	atomic_fetch_and(&nlun->hot, ~(1u << first));
+	do {
+		pending = atomic_load(&nlun->hot) & UA_MASK;
+		if (!pending)
+			return false;
+		first = (unsigned)__builtin_ctz(pending);
+		bit = 1u << first;
+		/* Another channel of this I_T nexus may just have told it. */
+	} while (!(atomic_fetch_and(&nlun->hot, ~bit) & bit));
+	ua_told(nlun, bit);
 	*cond = conds[first];
 	return true;
 }

@@ -3,6 +3,7 @@
 
 #include "hba/scsi/lu.h"
 #include "hba/scsi/nexus.h"
+#include "hba/scsi/ua.h"
 
 static void
 an_idle_nexus_is_gone_at_once(void **state)
@@ -150,6 +151,73 @@ a_thousand_logins_leave_nothing(void **state)
 	fake_world_stop();
 }
 
+/* Two channels of one SRP initiator port, on two reactors: to SCSI one I_T nexus. */
+static void
+channels_are_one_nexus(void **state)
+{
+	struct nexus *a = rig_start(1, 2);
+	struct nexus *b = fake_login_quiet(0, "iqn.2026-11.test:a", 1);
+	struct nexus *other = fake_login_quiet(0, "iqn.2026-11.test:b", 1);
+	struct lu *lu = lu_next(NULL);
+	struct fake_cmd *fc;
+
+	/* An attention that one has told, the other does not tell again; a stranger does. */
+	lu_attention(lu, UA_CAPACITY_CHANGED, NULL);
+	fc = fake_read(b, 0, 0, 1);
+	assert_sense(fc, KEY_UNIT_ATTENTION, 0x2a, 0x09);
+	fake_cmd_free(fc);
+	DONE(fake_read(a, 0, 0, 1), SCSI_GOOD);
+	fc = fake_read(other, 0, 0, 1);
+	assert_sense(fc, KEY_UNIT_ATTENTION, 0x2a, 0x09);
+	fake_cmd_free(fc);
+
+	/* RESERVE(6) by one is the other's too, and outlives its channel. */
+	DONE(fake_in(a, 0, CDB(0x16, 0, 0, 0, 0, 0), 0), SCSI_GOOD);
+	DONE(fake_read(b, 0, 0, 1), SCSI_GOOD);
+	DONE(fake_in(b, 0, CDB(0x16, 0, 0, 0, 0, 0), 0), SCSI_GOOD);
+	DONE(fake_read(other, 0, 0, 1), SCSI_RESERVATION_CONFLICT);
+	fake_logout(a, NULL);
+	DONE(fake_read(b, 0, 0, 1), SCSI_GOOD);
+	DONE(fake_read(other, 0, 0, 1), SCSI_RESERVATION_CONFLICT);
+	DONE(fake_in(b, 0, CDB(0x17, 0, 0, 0, 0, 0), 0), SCSI_GOOD);
+	DONE(fake_read(other, 0, 0, 1), SCSI_GOOD);
+	fake_logout(b, NULL);
+	rig_stop(other);
+}
+
+static void
+abort_task_set_over_channels(void **state)
+{
+	struct nexus *a = rig_start(1, 2);
+	struct nexus *b = fake_login_quiet(0, "iqn.2026-11.test:a", 1);
+	struct nexus *other = fake_login_quiet(0, "iqn.2026-11.test:b", 1);
+	struct fake_cmd *fa, *fb, *fc;
+	struct fake_tmf t = { .dones = 0 };
+
+	disk->hold[DISK_WRITE] = true;
+	fa = fake_write(a, 0, 0, 1, 1, DATA_POOL);
+	fb = fake_write(b, 0, 1, 1, 1, DATA_LATER);
+	fc = fake_write(other, 0, 2, 1, 1, DATA_POOL);
+	fake_tmf(&t, a, TMF_ABORT_TASK_SET, 0, 0);
+	fake_settle();
+	SILENT(fb);
+	assert_int_equal(t.dones, 0);
+	disk->hold[DISK_WRITE] = false;
+	fake_disk_release(disk, 2);
+	fake_settle();
+	SILENT(fa);
+	assert_int_equal(t.dones, 1);
+	assert_int_equal(t.response, TMF_COMPLETE);
+	assert_status(fc, SCSI_GOOD);
+	fake_cmd_free(fc);
+	/* Nobody is told that another cleared its commands. */
+	DONE(fake_read(b, 0, 0, 1), SCSI_GOOD);
+	DONE(fake_read(other, 0, 0, 1), SCSI_GOOD);
+	fake_logout(a, NULL);
+	fake_logout(b, NULL);
+	rig_stop(other);
+}
+
 int
 main(void)
 {
@@ -160,6 +228,8 @@ main(void)
 		cmocka_unit_test(commands_of_others_stay),
 		cmocka_unit_test(a_new_login_meets_the_old_write),
 		cmocka_unit_test(a_thousand_logins_leave_nothing),
+		cmocka_unit_test(channels_are_one_nexus),
+		cmocka_unit_test(abort_task_set_over_channels),
 	};
 
 	return cmocka_run_group_tests_name("nexus", tests, NULL, NULL);
