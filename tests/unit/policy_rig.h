@@ -14,9 +14,8 @@ struct preq {
 	int flow;
 	enum bridge_verdict verdict;
 	bool gone;			/* cancelled while it waited */
-	int done;			/* times done was called */
+	_Atomic int done;		/* times done was called; the main thread may look at any time */
 	int result;
-	int sent;			/* times the disk got it, alone or leading */
 };
 
 /* What the disk got, as it got it. */
@@ -30,35 +29,35 @@ struct pcmd {
 
 static struct preq preqs[PREQS];
 static struct pcmd pcmds[PREQS * 4];
-static int npreqs, npcmds;
+static int npreqs;
+static _Atomic int npcmds;
 static struct bridge_flow *pflows[RIG_DISKS];
-static int disk_room;			/* commands at once, more get -EAGAIN; 0: any number */
-static int disk_now, disk_most;		/* commands it has, and the most it had; under EAGAIN not counted */
-static enum disk_result (*disk_answers)(struct disk_io *);	/* NULL: keeps them */
+static _Atomic int disk_room;		/* commands at once, more get -EAGAIN; 0: any number */
+static _Atomic int disk_now;		/* commands it has */
+static enum disk_result (*_Atomic disk_answers)(struct disk_io *);	/* NULL: keeps them */
 
 static inline enum disk_result
 keep(struct disk_io *io)
 {
 	struct preq *p = container_of(io, struct preq, req.io);
-	struct pcmd *c = &pcmds[npcmds++];
+	enum disk_result (*answers)(struct disk_io *) = disk_answers;
+	bool full = disk_room && disk_now >= disk_room, keeps = !full && !answers;
 	uint64_t len = 0;
 
-	sure(npcmds < (int)ARRAY_LEN(pcmds));
 	for (int i = 0; i < io->niov; i++)
 		len += io->iov[i].iov_len;
 	sure(len == io->len || io->op == DISK_FLUSH);
-	*c = (struct pcmd){ NULL, (enum disk_op)io->op, io->offset / BLOCK, io->len / BLOCK,
-		io->niov, (int)(p - preqs) };
-	p->sent++;
-	if (disk_room && disk_now >= disk_room) {
+	sure(npcmds < (int)ARRAY_LEN(pcmds));
+	pcmds[npcmds] = (struct pcmd){ keeps ? io : NULL, (enum disk_op)io->op,
+		io->offset / BLOCK, io->len / BLOCK, io->niov, (int)(p - preqs) };
+	npcmds++;
+	if (full) {
 		io->result = -EAGAIN;
 		return DISK_DONE;
 	}
-	if (disk_answers)
-		return disk_answers(io);
-	c->io = io;
+	if (!keeps)
+		return answers(io);
 	disk_now++;
-	disk_most = MAX(disk_most, disk_now);
 	return DISK_PENDING;
 }
 
@@ -115,7 +114,8 @@ on_ask(void *arg)
 	for (int k = 0; k < s->n; k++) {
 		struct preq *p = &preqs[s->j + k];
 
-		*p = (struct preq){ .flow = s->i };
+		memset(p, 0, sizeof(*p));
+		p->flow = s->i;
 		p->iov = (struct iovec){ (void *)(uintptr_t)(0x100000 + (s->j + k) * 0x1000),
 			s->blocks * BLOCK };
 		p->req.flow = pflows[s->i];
@@ -224,7 +224,8 @@ pcheck(void)
 static inline void
 pstart(uint32_t can_queue, uint32_t lun_depth, int ndisks)
 {
-	npreqs = npcmds = disk_room = disk_now = disk_most = 0;
+	npreqs = 0;
+	npcmds = disk_room = disk_now = 0;
 	disk_answers = NULL;
 	rig_open(1, can_queue, 1000, lun_depth, ndisks, 1, keep);
 }

@@ -44,8 +44,11 @@ sorted_runs_reach_the_disk(void **state)
 	serve(101);
 	for (int c = 1; c < 100; c++)
 		jumps += pcmds[c].lba > pcmds[c + 1].lba;
-	/* They are sorted some at a time: who comes in behind the sweep is served in the next. */
-	assert_in_range(jumps, 0, 1);
+	/*
+	 * They are sorted some at a time: who comes in behind the sweep is served
+	 * in the next. On a slow machine a batch may begin with one that waited long.
+	 */
+	assert_in_range(jumps, 0, 1 + 100 / ORDER_BATCH);
 	pend();
 }
 
@@ -111,7 +114,7 @@ luns_have_a_sweep_each(void **state)
 		jumps += pcmds[c].lba < last[f];
 		last[f] = pcmds[c].lba;
 	}
-	assert_in_range(jumps, 0, 2);
+	assert_in_range(jumps, 0, 2 * (1 + 40 / ORDER_BATCH));
 	pend();
 }
 
