@@ -12,6 +12,7 @@
 #include "host.h"
 #include "lun.h"
 #include "adapter.h"
+#include "settings.h"
 
 /* Changes only in adapters_open and adapters_close. */
 static struct list disks = LIST_INIT(disks);
@@ -154,6 +155,22 @@ disk_add(struct bridge_host *h, const struct conf_adapter *conf, const struct co
 }
 
 static int
+mode_start(struct bridge_host *h, const struct conf_adapter *conf)
+{
+	const char *wrong = settings_wrong(conf, conf->can_queue);
+	uint32_t queues = settings_queues(conf);
+
+	if (wrong) {
+		log_err("adapter %s: %s", conf->name, wrong);
+		return -EINVAL;
+	}
+	if (queues < conf->hw_queues)
+		log_warn("adapter %s: hw_queues %u, but only %u reactors", conf->name,
+		    conf->hw_queues, queues);
+	return host_start(h, conf->queue_mode, conf->hw_queues ? queues : 0);
+}
+
+static int
 adapter_open(const struct conf_adapter *conf)
 {
 	struct bridge_host *h = host_new(conf->name, conf->can_queue, conf->max_waiters);
@@ -168,7 +185,7 @@ adapter_open(const struct conf_adapter *conf)
 			return err;
 	}
 	err = policy_set(h, conf);
-	return err ? err : host_start(h, conf->queue_mode, conf->hw_queues);
+	return err ? err : mode_start(h, conf);
 }
 
 int

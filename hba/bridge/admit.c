@@ -306,11 +306,11 @@ req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *con
     bool undone)
 {
 	struct bridge_flow *f = req->flow;
-	struct bridge_host *h = cpu->host;
+	uint32_t max = atomic_load_explicit(&cpu->host->max_waiters, memory_order_relaxed);
 	uint32_t before = atomic_fetch_add_explicit(&f->initiator->waiters, 1,
 	    memory_order_relaxed);
 
-	if (h->max_waiters && before >= h->max_waiters) {
+	if (max && before >= max) {
 		atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
 		return BRIDGE_FULL;
 	}

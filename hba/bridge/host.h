@@ -21,7 +21,7 @@ struct bridge_host {
 	struct merge_pool merges;
 	struct bridge_cpu **cpu;	/* by reactor */
 	unsigned ncpus;
-	uint32_t max_waiters;		/* per initiator; 0: no bound */
+	_Atomic uint32_t max_waiters;	/* per initiator; 0: no bound; relaxed: a reload may change it */
 
 	/* How many nodes have a gate: one load tells a request that no limit is near. Written under the lock. */
 	OWN_LINE atomic_int gates;

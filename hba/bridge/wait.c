@@ -244,6 +244,10 @@ wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 	f->dent[AT_HOST] = d;
 	atomic_store_explicit(&f->node[AT_HOST], to, memory_order_release);
 	dent_put(old);
-	if (was_here)
-		flow_place(f, -1);
+	if (!was_here)
+		return;
+	flow_place(f, -1);
+	/* Nobody settles before the adapter is open again, and then nobody is to pass it. */
+	if (f->at == AT_HOST)
+		node_gate_set(to, GATE_RING);
 }

@@ -81,6 +81,24 @@ def export(d):
     assert limit(d, 'lun', 'b') == 8
 
 
+MODES = ['single', 'divided', 'shared_single', 'divided_borrow', 'shared']
+
+
+@tap.test('a reload changes the queue mode under load; nothing is lost and no limit exceeded', conf=conf)
+def modes(d):
+    sessions = [d.login(target=T) for _ in range(2)]
+    for mode in MODES:
+        jobs = [(s, s.start(S.write16(8 * n, 8), write=bytes(4096))) for n in range(100) for s in sessions]
+        rewrite(d, adapter(queue_mode=mode, scheduler='deadline' if mode == 'divided' else 'none'))
+        reload(d)
+        for s, job in jobs:
+            S.good(s.wait(job))
+    row = next(r for r in d.rows('sim') if r['kind'] == 'adapter')
+    assert row['max'] <= 64 and row['in_flight'] == 0 and row['state'] == 'online', row
+    for s in sessions:
+        s.logout()
+
+
 @tap.test('a reload without a change changes nothing', conf=conf)
 def same(d):
     d.ctl('set', kind='lun', name='a', what='depth', value=3)
@@ -104,7 +122,7 @@ def restart(d):
 @tap.test('more tags than at the start need a restart', conf=conf)
 def tags(d):
     rewrite(d, adapter(can_queue=65, lun_depth=7))
-    refused(d, 'can_queue', '64 tags')
+    refused(d, 'can_queue', 'more tags than at the start')
     assert limit(d, 'host', 'hba') == 64 and limit(d, 'lun', 'a') == 16
 
 

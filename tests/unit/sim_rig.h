@@ -49,6 +49,15 @@ static _Atomic int srig_done;
 static sem_t srig_sem;
 static char srig_said[4096];
 
+static inline void
+srig_reset(void)
+{
+	memset(srig_cmd, 0, sizeof(srig_cmd));
+	srig_ncmds = 0;
+	atomic_store(&srig_done, 0);
+	sem_init(&srig_sem, 0, 0);
+}
+
 /* An adapter "a" of so many places and depths; disks is a YAML list in one line. */
 static inline void
 srig_open(unsigned reactors, const char *adapter, const char *disks)
@@ -63,10 +72,7 @@ srig_open(unsigned reactors, const char *adapter, const char *disks)
 	assert_int_equal(reactors_start(reactors, 0), 0);
 	assert_int_equal(conf_load_text("t", text, strlen(text), &srig_conf, stderr), 0);
 	assert_int_equal(adapters_open(srig_conf), 0);
-	memset(srig_cmd, 0, sizeof(srig_cmd));
-	srig_ncmds = 0;
-	atomic_store(&srig_done, 0);
-	sem_init(&srig_sem, 0, 0);
+	srig_reset();
 }
 
 struct srig_call {

@@ -2,6 +2,7 @@
 #include "sim_rig.h"
 
 #include "control.h"
+#include "hba/bridge/host.h"
 
 static struct bridge_node_stats
 node(enum bridge_kind kind, const char *name)
@@ -80,7 +81,7 @@ tags_are_those_of_the_start(void **state)
 	start();
 	assert_int_equal(reload("can_queue: 65, target_depth: 8, lun_depth: 16", disks), -EINVAL);
 	assert_string_equal(srig_said,
-	    "t:1:12: adapter a: can_queue: more than the 64 tags of the start needs a restart");
+	    "t:1:12: adapter a: can_queue: more tags than at the start need a restart");
 	assert_int_equal(limit(BRIDGE_TARGET, "0:0"), 32);
 	/* Less, and back again. */
 	assert_int_equal(reload("can_queue: 1, target_depth: 32, lun_depth: 16", disks), 0);
@@ -89,6 +90,122 @@ tags_are_those_of_the_start(void **state)
 	/* A depth above all tags is as good as all of them. */
 	assert_int_equal(reload("can_queue: 64, target_depth: 1000, lun_depth: 65535", disks), 0);
 	assert_true(limit(BRIDGE_LUN, "x") >= 64);
+	srig_close();
+}
+
+static void
+mode_is(int mode, uint32_t queues)
+{
+	uint32_t have_queues;
+	int have;
+
+	bridge_get_mode(bridge_host_next(NULL), &have, &have_queues);
+	assert_int_equal(have, mode);
+	assert_int_equal(have_queues, queues);
+}
+
+static void
+modes_change_with_their_limits(void **state)
+{
+	start();
+	mode_is(QUEUE_SHARED, 2);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, queue_mode: single", disks), 0);
+	mode_is(QUEUE_SINGLE, 1);
+	assert_int_equal(reload("can_queue: 1, target_depth: 32, lun_depth: 16, queue_mode: single", disks), 0);
+	/* One for two queues is too few, and the limit comes in time if it grows with the change. */
+	assert_int_equal(reload("can_queue: 1, target_depth: 32, lun_depth: 16, queue_mode: divided", disks),
+	    -EINVAL);
+	assert_string_equal(srig_said, "t:1:12: adapter a: can_queue: divided by its queues it leaves nothing");
+	mode_is(QUEUE_SINGLE, 1);
+	assert_int_equal(reload("can_queue: 9, target_depth: 32, lun_depth: 16, queue_mode: divided", disks), 0);
+	mode_is(QUEUE_DIVIDED, 2);
+	assert_int_equal(limit(BRIDGE_HOST, "a"), 9);
+	assert_int_equal(reload("can_queue: 1, target_depth: 32, lun_depth: 16, queue_mode: divided_borrow",
+	    disks), 0);
+	mode_is(QUEUE_DIVIDED_BORROW, 2);
+	assert_int_equal(limit(BRIDGE_HOST, "a"), 1);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, hw_queues: 1", disks), 0);
+	mode_is(QUEUE_SHARED, 1);
+	/* More queues than reactors are as many as there are reactors. */
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, hw_queues: 64", disks), 0);
+	mode_is(QUEUE_SHARED, 2);
+	srig_close();
+}
+
+static uint64_t
+latency_target(const char *disk)
+{
+	return host_find_node(bridge_host_next(NULL), BRIDGE_LUN, disk)->depth.target_ns;
+}
+
+static void
+order_and_latency_change(void **state)
+{
+	static const char one[] = "{ name: x, driver: sim, service: 300us, latency_target: 3ms }, "
+	    "{ name: y, driver: sim, service: 300us, depth: 9 }, "
+	    "{ name: z, driver: sim, service: 300us, address: \"0:0:1\" }";
+	struct bridge_host *h;
+
+	start();
+	h = bridge_host_next(NULL);
+	assert_int_equal(h->max_waiters, 1024);
+	assert_int_equal(latency_target("y"), 0);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, coalesce: yes, "
+	    "max_xfer: 64K, cost: length, max_waiters: 7, latency_target: 2ms", one), 0);
+	assert_int_equal(h->max_waiters, 7);
+	assert_true(h->policy.coalesce && h->policy.by_length);
+	assert_int_equal(h->policy.max_xfer, 65536);
+	assert_false(h->luns[0]->sweep.on);
+	assert_int_equal(latency_target("x"), 3000000);
+	assert_int_equal(latency_target("y"), 2000000);
+	assert_int_equal(reload("can_queue: 64, target_depth: 32, lun_depth: 16, scheduler: deadline",
+	    disks), 0);
+	assert_true(h->policy.coalesce && !h->policy.by_length);
+	assert_true(h->luns[0]->sweep.on && h->luns[2]->sweep.on);
+	assert_int_equal(latency_target("x"), 0);
+	assert_int_equal(h->max_waiters, 1024);
+	srig_close();
+}
+
+/* A disk that keeps its commands keeps its adapter in its mode, and another one too. */
+static void
+what_does_not_drain_stays(void **state)
+{
+	static const char two[] = "adapters: [{ name: a, %s, disks: [{ name: x, driver: sim }] }, "
+	    "{ name: b, %s, can_queue: %d, disks: [{ name: y, driver: sim, service: 8s }] }]\n";
+	struct conf *loaded;
+	char text[1024];
+	struct bridge_host *a, *b;
+	uint32_t queues;
+	int mode;
+
+	snprintf(text, sizeof(text), two, "queue_mode: shared", "queue_mode: shared", 8);
+	stats_init();
+	stats_thread_init(REACTORS_MAX);
+	assert_int_equal(reactors_start(2, 0), 0);
+	assert_int_equal(conf_load_text("t", text, strlen(text), &srig_conf, stderr), 0);
+	assert_int_equal(adapters_open(srig_conf), 0);
+	srig_reset();
+	srig_flow_get(0, 0, "y", "i");
+	srig_new(0, DISK_FLUSH, 0, NULL, 0);
+	srig_submit(0, 0, 1);
+	snprintf(text, sizeof(text), two, "queue_mode: single", "queue_mode: divided", 7);
+	assert_int_equal(conf_load_text("t", text, strlen(text), &loaded, stderr), 0);
+	assert_int_equal(adapters_reload(srig_conf, loaded, srig_said, sizeof(srig_said)), -ETIMEDOUT);
+	assert_string_equal(srig_said,
+	    "adapter b: queue_mode: its disks did not give back all commands in time");
+	a = bridge_host_next(NULL);
+	b = bridge_host_next(a);
+	bridge_get_mode(a, &mode, &queues);
+	assert_int_equal(mode, QUEUE_SHARED);
+	bridge_get_mode(b, &mode, &queues);
+	assert_int_equal(mode, QUEUE_SHARED);
+	/* What waited meanwhile is served. */
+	srig_new(0, DISK_FLUSH, 0, NULL, 0);
+	srig_submit(0, 1, 2);
+	srig_wait(2);
+	assert_int_equal(srig_cmd[1].req.io.result, 0);
+	conf_free(loaded);
 	srig_close();
 }
 
@@ -102,21 +219,29 @@ under_load(void **state)
 		"can_queue: 64, target_depth: 32, lun_depth: 1",
 		"can_queue: 1, target_depth: 1, lun_depth: 1",
 		"can_queue: 64, target_depth: 32, lun_depth: 16",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, queue_mode: divided",
+		"can_queue: 9, target_depth: 32, lun_depth: 16, queue_mode: single",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, queue_mode: shared_single",
+		"can_queue: 64, target_depth: 5, lun_depth: 16, queue_mode: divided_borrow",
+		"can_queue: 2, target_depth: 32, lun_depth: 16, queue_mode: divided",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, hw_queues: 1, scheduler: deadline",
+		"can_queue: 64, target_depth: 32, lun_depth: 16, coalesce: yes, latency_target: 1ms",
+		"can_queue: 64, target_depth: 32, lun_depth: 16",
 	};
 
 	start();
 	for (int f = 0; f < 6; f++)
 		srig_flow_get(f, (unsigned)f % 2, f / 2 == 0 ? "x" : f / 2 == 1 ? "y" : "z", f % 2 ? "i" : "k");
 	for (int i = 0; i < 60; i++)
-		srig_new(i / 10, DISK_FLUSH, 0, NULL, 0)->again = 99;
+		srig_new(i / 10, DISK_FLUSH, 0, NULL, 0)->again = 299;
 	for (int f = 0; f < 6; f++)
 		srig_submit(f, f * 10, f * 10 + 10);
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < 48; round++) {
 		assert_int_equal(reload(settings[(unsigned)round % ARRAY_LEN(settings)], disks), 0);
 		usleep(2000);
 	}
 	srig_wait(60);
-	assert_int_equal(srig_row(SIM_ADAPTER, "a").commands, 6000);
+	assert_int_equal(srig_row(SIM_ADAPTER, "a").commands, 18000);
 	assert_false(srig_row(SIM_ADAPTER, "a").offline);
 	srig_close();
 }
@@ -200,6 +325,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_differs_is_brought),
 		cmocka_unit_test(tags_are_those_of_the_start),
+		cmocka_unit_test(modes_change_with_their_limits),
+		cmocka_unit_test(order_and_latency_change),
+		cmocka_unit_test(what_does_not_drain_stays),
 		cmocka_unit_test(under_load),
 		cmocka_unit_test(set_changes_one_limit),
 		cmocka_unit_test(set_says_what_is_wrong),

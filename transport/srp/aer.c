@@ -1,4 +1,4 @@
-/* Asynchronous events: an initiator that sends nothing is told what is new at a unit (SRP_AER_REQ). */
+/* Asynchronous events: an initiator that is idle is told what is new at a unit (SRP_AER_REQ). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { LUNS_A_TICK = 64, ASC_RESET = 0x29 };
 /* Of a channel. Units are asked in turns, a few in each tick. */
 struct aer {
 	uint32_t lun;			/* the next one to ask */
-	uint64_t told[];		/* bit per unit: its attention was told, and is still there */
+	uint64_t told[];		/* bit per unit: its attention was told and is still there */
 };
 
 int

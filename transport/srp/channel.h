@@ -31,9 +31,9 @@ struct srp_task;
 enum {
 	IU_MAX = 16 * 1024,		/* longest IU an initiator may ask for */
 	QUEUE_DEPTH_MAX = 256,
-	RX_EXTRA = 4,			/* receives beyond the credits: responses to requests of the target,
+	RX_EXTRA = 4,			/* receives beyond the credits: responses to our requests,
 					   a logout, and one to see that there are too many */
-	SEND_WR = 512,			/* work requests of a channel, and what is posted at a time */
+	SEND_WR = 512,			/* work requests of a channel, and those posted at a time */
 	BATCH_WR = 64,
 	BATCH_SGE = 512,
 	TASK_SLOTS_MIN = 16, TASK_SLOTS_MAX = 1024,
@@ -84,7 +84,7 @@ enum task_state {
 	TASK_FETCHING,			/* its descriptor table, by RDMA READ */
 	TASK_GATHERING,			/* its data, by RDMA READ */
 	TASK_ANSWERING,			/* its data and response are in line, or on their way */
-	TASK_ENDED,			/* without a response; what was posted for it must come back first */
+	TASK_ENDED,			/* without a response; what it posted must come back */
 };
 
 /* A receive buffer: an IU on its way in, or being served. Belongs to its channel. */
@@ -92,7 +92,7 @@ struct srp_rx {
 	struct fabric_cqe cqe;
 	struct fabric_recv recv;
 	struct srp_channel *ch;
-	struct list link;		/* in ch->starved: came, and there was no memory for a task */
+	struct list link;		/* in ch->starved: there was no memory for a task */
 	uint32_t len;			/* bytes that came */
 };
 
@@ -109,10 +109,10 @@ struct srp_task {
 	struct srp_task *hash_next;
 	uint64_t tag;
 	struct srp_rx *rx;		/* its IU, as long as that is needed; NULL: given back */
-	struct list link;		/* in ch->tx: has something to post; ch->sent: waits for what it posted */
+	struct list link;		/* in ch->tx: has something to post; ch->sent: has posted it */
 	enum task_state state;
 	bool is_tmf;
-	bool submitted;			/* the device server has seen the command: scsi_release is due */
+	bool submitted;			/* the device server has seen it: scsi_release is due */
 	uint8_t sol_not;
 	uint8_t rsp_code;		/* of a function */
 	uint32_t out;			/* completions that will come to `rdma` */
@@ -130,8 +130,8 @@ enum channel_state {
 	CHANNEL_LOGIN,			/* not accepted yet; perhaps waits for others to end */
 	CHANNEL_OPEN,
 	CHANNEL_LEAVING,		/* SRP_T_LOGOUT is sent: the peer is given time to go */
-	CHANNEL_CLOSING,		/* disconnected, the nexus is logged out; what is out comes back */
-	CHANNEL_GONE,			/* no longer in the registry; a disk may still have commands */
+	CHANNEL_CLOSING,		/* disconnected and logged out; what is out comes back */
+	CHANNEL_GONE,			/* out of the registry; a disk may still have commands */
 };
 
 /* Requests of the target. One is out at a time; one that is never answered is the last. */
@@ -181,7 +181,7 @@ struct srp_channel {
 	struct work flush;
 	struct work close;
 	struct work reap;
-	enum srp_login_rej_reason refusal;	/* of the request, when the channel ends before its answer */
+	enum srp_login_rej_reason refusal;	/* when it ends before the request is answered */
 
 	struct login_req req;
 	struct login_terms terms;
@@ -203,7 +203,7 @@ struct srp_channel {
 	int ntx_mem;
 	uint32_t tx_next;
 	uint32_t sq_size, sq_free;
-	uint16_t *marks;		/* ring: work each signalled request stands for, itself and those before */
+	uint16_t *marks;		/* ring: how many each signalled request stands for */
 	uint32_t mark_head, mark_tail;
 	uint32_t unmarked;		/* posted since the last signalled one */
 	struct batch *batch;
@@ -216,7 +216,7 @@ struct srp_channel {
 	uint32_t task_shift;
 	uint32_t ntasks;		/* all, also those that are sent or ended */
 	struct list tx;			/* have something to post, in order */
-	struct list sent;		/* nobody but the channel knows them, and work of them is posted */
+	struct list sent;		/* nobody but the channel knows them; what they posted is out */
 
 	bool established;		/* the peer has seen our answer */
 	bool drained, nexus_gone;
@@ -230,7 +230,7 @@ struct srp_channel {
 };
 
 /* cm.c */
-void cm_request(struct fabric_request *);	/* where a fabric's requests to connect arrive; any reactor */
+void cm_request(struct fabric_request *);	/* requests to connect arrive here; any reactor */
 void cm_enter(struct srp_channel *);	/* on its reactor: logs in, or waits for others to end */
 void cm_reject(struct fabric_request *, uint64_t tag, enum srp_login_rej_reason);
 void cm_freed(void);			/* a channel is no more */
@@ -238,8 +238,9 @@ void cm_freed(void);			/* a channel is no more */
 /* channel.c; on the channel's reactor, but for channel_new */
 struct srp_channel *channel_new(struct fabric_request *, struct srp_reactor *home);
 void channel_start(struct srp_channel *);	/* it came */
-int channel_open(struct srp_channel *);	/* its connection and memory; receives are posted. 0 or -errno */
-/* The end: from anywhere, also twice; the first reason is logged. What follows is done when the round ends. */
+/* Its connection and memory; receives are posted. 0 or -errno. */
+int channel_open(struct srp_channel *);
+/* The end: from anywhere, also twice; the first reason is logged. The rest when the round ends. */
 __attribute__((format(printf, 2, 3)))
 void channel_drop(struct srp_channel *, const char *fmt, ...);
 void channel_refuse(struct srp_channel *, enum srp_login_rej_reason, const char *why);
@@ -257,7 +258,7 @@ void mem_put(struct reactor *, struct iovec *);	/* allowed when iov_base is NULL
 int mem_reach(struct srp_channel *, struct scsi_cmd *);
 
 /* rx.c */
-int rx_room(struct srp_channel *);	/* would its buffers leave enough memory for data? 0 or -ENOMEM */
+int rx_room(struct srp_channel *);	/* do its buffers leave memory for data? 0 or -ENOMEM */
 int rx_open(struct srp_channel *);	/* buffers, and all are posted at the next rx_repost */
 void rx_close(struct srp_channel *);
 void rx_put(struct srp_rx *);		/* posted again before anything else is sent */
@@ -301,7 +302,8 @@ void aer_tick(struct srp_channel *, uint64_t now);
 /* task.c */
 int task_open(struct srp_channel *);
 struct srp_task *task_find(struct srp_channel *, uint64_t tag);
-struct srp_task *task_new(struct srp_channel *, struct srp_rx *, uint64_t tag);	/* NULL: no memory */
+/* NULL: no memory. */
+struct srp_task *task_new(struct srp_channel *, struct srp_rx *, uint64_t tag);
 void task_line(struct srp_task *, enum task_state);	/* it has something to post */
 void task_end(struct srp_task *);	/* without a response */
 void task_put(struct srp_task *);	/* nothing of it is out: it goes back */
@@ -311,7 +313,7 @@ void task_sent(struct srp_task *);
 void task_drained(struct srp_channel *);	/* nothing of any task is out any more */
 
 /* emit.c */
-bool task_emit(struct srp_task *);	/* posts what it has to post; false: no room for all of it */
+bool task_emit(struct srp_task *);	/* posts what it has; false: no room for all of it */
 
 /* command.c */
 void srp_cmd_rx(struct srp_channel *, struct srp_rx *, const struct iu_cmd *, bool ok);
@@ -344,8 +346,11 @@ unsigned session_channels(const struct srp_channel *);	/* of its I_T nexus */
 
 /* port.c: target port identifiers */
 void port_id(const struct conf_target *, uint8_t id[16]);
-/* The target of this port on this portal; NULL: none. */
-struct target *port_find(const struct conf_portal *, const uint8_t id[16]);
+/*
+ * The target of the login's target port on this portal; NULL: none. Both ports
+ * are in the order of r16a afterwards.
+ */
+struct target *port_find(const struct conf_portal *, struct login_req *);
 void port_text(char *, size_t, const uint8_t *, size_t n);	/* hexadecimal digits */
 void port_check(struct conf_load *, const struct conf *);	/* two targets with one port */
 extern const struct conf_key srp_target_keys[], srp_portal_keys[];

@@ -167,7 +167,7 @@ look(const struct fabric_request *req, struct login_req *login, struct login_ter
 	reason = login_check(login, &limits, terms);
 	if (reason)
 		return reason;
-	*target = port_find(req->portal, login->t_port);
+	*target = port_find(req->portal, login);
 	return *target ? SRP_LOGIN_OK : SRP_LOGIN_REJ_UNABLE_ASSOCIATE_CHANNEL;
 }
 

@@ -1,4 +1,4 @@
-/* The request limit of a channel (T10 SRP r16a, REQUEST LIMIT): how many requests its initiator may send. */
+/* The request limit of a channel: how many requests its initiator may send (T10 SRP r16a). */
 #ifndef SRP_CREDIT_H
 #define SRP_CREDIT_H
 

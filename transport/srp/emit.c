@@ -143,7 +143,7 @@ task_emit(struct srp_task *task)
 		if (!emit_transfer(task, FABRIC_RDMA_READ, limits->max_read_sge))
 			return false;
 		list_del(&task->link);
-		/* A read's table: with the device server it is done, so the channel must find it. */
+		/* A read's table: the device server has done, so the channel must find it. */
 		if (!(task->scsi.flags & CMD_WANT_DATA))
 			list_add_tail(&task->ch->sent, &task->link);
 		return true;

@@ -60,7 +60,7 @@ login_check(const struct login_req *req, const struct login_limits *limits,
 		return SRP_LOGIN_REJ_UNSUPPORTED_DESCRIPTOR_FMT;
 	if (multichan != SRP_MULTICHAN_SINGLE && multichan != SRP_MULTICHAN_MULTI)
 		return SRP_LOGIN_REJ_MULTI_CHANNEL_UNSUPPORTED;
-	/* An offset at which no data can be is no reason to refuse: the initiator may do without. */
+	/* An offset where no data can be is no reason to refuse: it may do without. */
 	if (req->flags & SRP_IMMED_REQUESTED &&
 	    req->imm_offset >= sizeof(struct srp_cmd) + sizeof(struct srp_imm_buf) &&
 	    req->imm_offset < req->iu_len)

@@ -62,8 +62,18 @@ serves(const struct conf_target *ct, const struct conf_portal *portal)
 	return false;
 }
 
-struct target *
-port_find(const struct conf_portal *portal, const uint8_t want[16])
+static void
+halves_swap(uint8_t id[16])
+{
+	uint8_t half[GUID];
+
+	memcpy(half, id, GUID);
+	memcpy(id, id + GUID, GUID);
+	memcpy(id + GUID, half, GUID);
+}
+
+static struct target *
+find(const struct conf_portal *portal, const uint8_t want[16])
 {
 	struct target *t;
 	uint8_t id[16];
@@ -76,6 +86,21 @@ port_find(const struct conf_portal *portal, const uint8_t want[16])
 			return t;
 	}
 	return NULL;
+}
+
+/* Initiators of draft revision 10 (I/O class FF00) have the halves of both ports swapped. */
+struct target *
+port_find(const struct conf_portal *portal, struct login_req *login)
+{
+	struct target *t = find(portal, login->t_port);
+
+	if (t)
+		return t;
+	halves_swap(login->t_port);
+	t = find(portal, login->t_port);
+	if (t)
+		halves_swap(login->i_port);
+	return t;
 }
 
 void

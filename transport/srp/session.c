@@ -15,7 +15,7 @@ COUNTER(terminated, "srp_channels_terminated",
 struct srp_session {
 	struct list link;
 	uint8_t i_port[16], t_port[16];
-	struct list channels;		/* srp_channel.reg: in, until connection and nexus are gone */
+	struct list channels;		/* srp_channel.reg: until connection and nexus are gone */
 	struct list waiters;		/* srp_channel.wait: to be the only one */
 };
 

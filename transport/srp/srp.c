@@ -1,4 +1,4 @@
-/* SRP as the daemon sees it: the transport, its portals, its reactors' shared parts, and its end. */
+/* SRP as the daemon sees it: the transport, its portals, what reactors share, and its end. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -21,8 +21,10 @@ local_take(struct transfer *t, uint32_t want, uint32_t max_sge, struct fabric_sg
 		size_t room = t->iov->iov_len - t->iov_at;
 		uint32_t part = (uint32_t)MIN(room, (size_t)(want - got));
 
+		uint8_t *at = (uint8_t *)t->iov->iov_base + t->iov_at;
+
 		if (part)
-			sge[n++] = (struct fabric_sge){ (char *)t->iov->iov_base + t->iov_at, part };
+			sge[n++] = (struct fabric_sge){ at, part };
 		got += part;
 		t->iov_at += part;
 		if (t->iov_at == t->iov->iov_len && got < t->left) {

@@ -1,4 +1,4 @@
-/* Cuts a transfer between our memory and a peer's into RDMA work: neither side's pieces fit the other's. */
+/* Cuts a transfer into RDMA work: the pieces of our memory do not fit those of a peer's. */
 #ifndef SRP_TRANSFER_H
 #define SRP_TRANSFER_H
 

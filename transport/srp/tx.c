@@ -1,4 +1,4 @@
-/* Sending: the line of tasks, work requests chained in one post a round, and the room in the send queue. */
+/* Sending: the line of tasks, work requests in one chain a round, room in the send queue. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ COUNTER(refused, "srp_posts_refused", "posts that the device had no room for; tr
 
 /* -- posting -- */
 
-/* Posts what was built. False: the device has no room, or the channel ended; nothing more is built. */
+/* Posts what was built. False: the device has no room or the channel ended; build nothing more. */
 static bool
 tx_post(struct srp_channel *ch)
 {

@@ -33,8 +33,10 @@ struct setup {
 	/* the bridge alone */
 	const char *mode;		/* queue_mode */
 	const char *device;		/* "bench", or a driver of the product */
+	uint32_t caches;		/* 0: reactors keep no credits (policy e1) */
 	uint32_t coalesce;
-	uint32_t command_ns, byte_ps;	/* of the sim device: what a command and a byte cost it */
+	uint32_t sequential;		/* bytes of each of the WRITEs that follow each other; 0: READs of 512 */
+	uint32_t command_ns;		/* of the sim device: how long a command has its disk to itself */
 };
 extern struct setup setup;
 
@@ -77,6 +79,7 @@ struct initiator {
 	uint8_t class;
 	struct command *commands;
 	struct bridge_flow *flow[LUNS_MAX];
+	uint64_t offset[LUNS_MAX];	/* of its next WRITE */
 };
 
 /* Times in ns in steps of 3 %. */

@@ -1,14 +1,15 @@
-/* Policy e: the product's own bridge, on the product's reactors. */
+/* Policies e1 and e2: the product's own bridge, on the product's reactors. */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "caches.h"
 #include "cell.h"
+#include "hba/disk/sim.h"
 #include "include/conf.h"
 #include "include/log.h"
-#include "include/stats.h"
 
 static struct {
 	struct conf conf;
@@ -16,6 +17,8 @@ static struct {
 	struct conf_disk disk[LUNS_MAX];
 	char name[LUNS_MAX][16];
 	struct disk *lun[LUNS_MAX];
+	struct sim_conf sim;
+	struct iovec data;
 } rig;
 
 static int
@@ -79,6 +82,7 @@ disk_add(uint32_t i, const struct disk_driver *driver)
 	d->id = (uint16_t)(i % setup.targets);
 	d->lun = (uint16_t)(i / setup.targets);
 	d->block_size = 512;
+	d->opts = &rig.sim;
 	list_add_tail(&rig.adapter.disks, &d->link);
 }
 
@@ -98,6 +102,11 @@ open_adapter(void)
 	rig.adapter.queue_mode = mode_find();
 	rig.adapter.coalesce = setup.coalesce;
 	rig.adapter.max_xfer = 1 << 20;
+	rig.sim.size = 1ull << 40;
+	rig.sim.service_ns = setup.service_ns;
+	rig.sim.command_cost_ns = setup.command_ns;
+	rig.data.iov_len = setup.sequential;
+	rig.data.iov_base = must(calloc(1, setup.sequential + 1));
 	for (uint32_t i = 0; i < setup.luns; i++)
 		disk_add(i, driver);
 	if (adapters_open(&rig.conf))
@@ -107,6 +116,8 @@ open_adapter(void)
 		if (!rig.lun[i] || !rig.lun[i]->online)
 			die("disk %s does not open", rig.name[i]);
 	}
+	if (!setup.caches)
+		caches_off();
 }
 
 static void
@@ -137,13 +148,29 @@ worker_open(struct worker *w)
 }
 
 static void
+write_next(struct command *cmd)
+{
+	uint64_t *offset = &cmd->initiator->offset[cmd->lun];
+	struct disk_io *io = &cmd->req.io;
+
+	io->op = DISK_WRITE;
+	io->offset = *offset;
+	io->len = setup.sequential;
+	io->iov = &rig.data;
+	io->niov = 1;
+	*offset = (*offset + setup.sequential) % (1ull << 40);
+}
+
+static void
 submit(struct command *cmd)
 {
 	struct bridge_req *req = &cmd->req;
 
 	req->flow = cmd->initiator->flow[cmd->lun];
-	req->io.op = DISK_READ;
-	req->io.len = 512;
+	if (setup.sequential)
+		write_next(cmd);
+	else
+		req->io.len = 512;
 	switch (bridge_submit(req)) {
 	case BRIDGE_PENDING:
 		return;
@@ -178,6 +205,7 @@ close_adapter(void)
 	if (bridge_check(bridge_host_next(NULL), stderr))
 		die("the bridge's books are wrong");
 	adapters_close();
+	free(rig.data.iov_base);
 }
 
 const struct policy policy_bridge = {

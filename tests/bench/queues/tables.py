@@ -3,7 +3,7 @@ import statistics
 
 POLICIES = {
     'a': dict(policy='a'), 'b': dict(policy='b'), 'c': dict(policy='c'), 'd': dict(policy='d'),
-    'e1': dict(policy='e1'), 'e2': dict(policy='e2'),
+    'e1': dict(policy='e2', caches=0), 'e2': dict(policy='e2'),
 }
 NAMES = {'a': 'a: one lock', 'b': 'b: atomics', 'c': 'c: divided', 'd': 'd: owner thread',
          'e1': 'e1: bridge, no caches', 'e2': 'e2: bridge'}
@@ -288,4 +288,15 @@ SEED = Table(
     'smartpqi had 380-400K divided, 640K shared, 980K single, 940K shared_single: the modes below are the '
     "bridge's own.\nSlots decide, so that two processors are enough.")
 
-TABLES = (FAR, WORK, HOST, LUN, STARVE, APART, WEIGHT, SHORT, SKEW, SEED)
+def merge_demands(r):
+    for mode in MODES:
+        yield Demand('%s: with coalesce of without' % mode, r.ratio(('on', mode), ('off', mode)), low=1.4, form='%.2f')
+
+
+MERGE = Table(
+    'merge', '4 Coalescing: sequential 4 KiB WRITEs of 15 initiators to a sim disk each, 250 us a command; T=4',
+    {name: dict(SEED_WORK, threads=4, loaded=4, sequential=4096, device='sim', command_ns=250000, service_ns=500000,
+                count=0, coalesce=on, warm_ms=100, run_ms=300) for name, on in (('off', 0), ('on', 1))},
+    {m: dict(policy='e2', mode=m) for m in MODES}, [('', iops_of)], merge_demands, matrix=True)
+
+TABLES = (FAR, WORK, HOST, LUN, STARVE, APART, WEIGHT, SHORT, SKEW, SEED, MERGE)
