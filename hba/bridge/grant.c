@@ -220,16 +220,35 @@ grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, ui
 	return true;
 }
 
+/*
+ * One more flow passes the first node that was touched. One at a time: it gets
+ * its slot at once if there is one, and stands in line again before the next
+ * flow passes, so that turns stay exact when many credits come back together.
+ */
 static void
-pull_all(struct bridge_host *h)
+pull_one(struct bridge_host *h)
 {
-	while (!list_empty(&h->dirty)) {
-		struct bridge_node *n = list_first(&h->dirty, struct bridge_node, look);
+	struct bridge_node *n = list_first(&h->dirty, struct bridge_node, look);
 
+	node_gate_look(n);
+	if (!ring_pull(n))
 		list_del(&n->look);
-		node_gate_look(n);
-		ring_pull(n);
+}
+
+/* False: nobody at this node of the adapter can be served now. */
+static bool
+serve(struct bridge_cpu *cpu, struct bridge_node *n, struct grants *g, uint64_t *now)
+{
+	node_gate_look(n);
+	if (list_empty(&n->ring))
+		return false;
+	if (node_stopped(n)) {
+		node_gate_set(n, GATE_RING);
+		return false;
 	}
+	if (!*now)
+		*now = now_ns();
+	return grant_one(cpu, n, g, *now);
 }
 
 /* The end: what is left in hand is free for all, and gates open where nobody stands. */
@@ -263,26 +282,20 @@ wait_settle(struct bridge_cpu *cpu, struct grants *g)
 	struct bridge_node *n;
 	uint64_t now = 0;
 
-	for (;;) {
-		pull_all(h);
-		if (list_empty(&h->serve))
-			break;
-		n = list_first(&h->serve, struct bridge_node, look);
-		node_gate_look(n);
-		if (!list_empty(&n->ring) && !node_stopped(n) && g->left == 0)
-			break;
-		list_del(&n->look);
-		if (list_empty(&n->ring))
+	while (g->left > 0) {
+		if (list_empty(&h->serve)) {
+			if (list_empty(&h->dirty))
+				break;
+			pull_one(h);
 			continue;
-		if (!now)
-			now = now_ns();
+		}
 		/* Queue by queue in turn, where they are divided. */
-		if (node_stopped(n))
-			node_gate_set(n, GATE_RING);
-		else if (grant_one(cpu, n, g, now) && list_empty(&n->look))
+		n = list_first(&h->serve, struct bridge_node, look);
+		list_del(&n->look);
+		if (serve(cpu, n, g, &now) && list_empty(&n->look))
 			list_add_tail(&h->serve, &n->look);
 	}
 	clean_up(h);
 	alarms_arm(cpu);
-	return list_empty(&h->serve);
+	return list_empty(&h->serve) && list_empty(&h->dirty);
 }

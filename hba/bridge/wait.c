@@ -133,21 +133,24 @@ dent_charge(struct dent *d, int32_t cost)
 	list_add_tail(&d->node->ring, &d->link);
 }
 
-void
+bool
 ring_pull(struct bridge_node *n)
 {
-	while (!list_empty(&n->ring) && node_ready(n)) {
-		struct bridge_flow *f = ring_next(n);
-		struct dent *d = f->dent[n->level];
+	struct bridge_flow *f;
+	struct dent *d;
 
-		flow_unpark(f);
-		flow_place(f, n->level);
-		/* Stopped by its own initiator's limit, it has used nothing here. */
-		if (f->at == AT_INITIATOR)
-			continue;
+	if (list_empty(&n->ring) || !node_ready(n))
+		return false;
+	f = ring_next(n);
+	d = f->dent[n->level];
+	flow_unpark(f);
+	flow_place(f, n->level);
+	/* Stopped by its own initiator's limit, it has used nothing here. */
+	if (f->at != AT_INITIATOR) {
 		dent_charge(d, 1);
 		f->charged |= (uint8_t)(1 << n->level);
 	}
+	return true;
 }
 
 void
