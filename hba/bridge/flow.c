@@ -127,9 +127,10 @@ initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
 		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
 	}
 	/* Another login with the same depth keeps what an administrator has set meanwhile. */
-	if (depth && depth != ini->depth) {
+	if (depth != ini->depth) {
 		ini->depth = depth;
-		node_set_limit(ini->node, (int32_t)MIN(depth, (uint32_t)UNLIMITED));
+		node_set_limit(ini->node,
+		    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
 	}
 	ini->flows++;
 	return ini;

@@ -175,7 +175,7 @@ struct srp_channel {
 	struct list reg;		/* in the session's channels, */
 	struct list wait;		/* or in its waiters */
 	uint64_t id;			/* the nexus'; 0: none yet */
-	int kicked;			/* 1 + reason of the SRP_T_LOGOUT that is wanted; 0: not */
+	bool kicked;			/* a new login wants to be the only one */
 	bool msg_posted;
 	struct list link;		/* in home->channels */
 	struct msg msg;			/* on its way to its reactor; woken from waiting */
@@ -343,12 +343,6 @@ enum session_verdict { SESSION_IN, SESSION_WAIT, SESSION_REFUSED };
 enum session_verdict session_enter(struct srp_channel *, uint8_t *multichan,
     enum srp_login_rej_reason *);
 void session_leave(struct srp_channel *);
-void session_named(struct srp_channel *);	/* its nexus is there */
-/*
- * Marks channels of this target (NULL: of all), or the one whose nexus has this
- * id (0: any), for an end. Any thread. Returns how many.
- */
-unsigned session_kick(const struct target *, uint64_t nexus_id, enum srp_t_logout_reason);
 unsigned session_channels(const struct srp_channel *);	/* of its I_T nexus */
 
 /* port.c: target port identifiers */
