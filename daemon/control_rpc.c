@@ -149,11 +149,20 @@ verb_missing(const char *name, char *why, size_t size)
 	return RPC_NO_METHOD;
 }
 
+static void
+extras_add(const struct control_verb *v, json_t *result, bool last)
+{
+	const struct control_extra *extra;
+
+	for_each_registered(control_extras, extra)
+		if (extra->last == last && !strcmp(extra->verb, v->name))
+			extra->add(result);
+}
+
 static enum rpc_code
 verb_run(const struct rpc_request *req, json_t **result, char *why, size_t size)
 {
 	const struct control_verb *v = verb_find(req->method);
-	const struct control_extra *extra;
 	enum rpc_code code;
 
 	if (!v)
@@ -165,9 +174,8 @@ verb_run(const struct rpc_request *req, json_t **result, char *why, size_t size)
 	*result = v->run(req->params, why, size);
 	if (!*result)
 		return RPC_REFUSED;
-	for_each_registered(control_extras, extra)
-		if (!strcmp(extra->verb, v->name))
-			extra->add(*result);
+	extras_add(v, *result, false);
+	extras_add(v, *result, true);
 	return RPC_OK;
 }
 

@@ -110,7 +110,7 @@ enum bridge_kind { BRIDGE_HOST, BRIDGE_TARGET, BRIDGE_LUN, BRIDGE_INITIATOR };
 
 struct bridge_node_stats {
 	enum bridge_kind kind;
-	char name[64];			/* adapter; "channel:target"; disk; initiator name, cut */
+	char name[224];			/* adapter; "channel:target"; disk; initiator name */
 	uint32_t limit, in_flight, waiting;	/* exact when the adapter is at rest */
 	uint32_t max_in_flight;		/* the most seen when somebody waited, or statistics were read */
 	uint64_t admitted, waited;	/* requests, and those that had to wait */

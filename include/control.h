@@ -3,6 +3,7 @@
 #define CONTROL_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "registry.h"
@@ -33,6 +34,7 @@ struct control_extra {
 	const char *verb;
 	const char *columns;
 	void (*add)(json_t *result);
+	bool last;			/* after the others: adds to their rows, too */
 };
 REGISTRY(control_extras, struct control_extra);
 

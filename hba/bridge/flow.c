@@ -96,10 +96,8 @@ initiator_recycle(struct bridge_host *h, const char *name)
 		if (node_rename(n, name))
 			return NULL;
 		n->admitted_before += node_admitted(n);
-		n->granted = n->handed = n->waited = n->wait_ns = n->wait_max_ns = 0;
 		n->max_in_flight = 0;
-		n->merged = 0;
-		memset(&n->waits, 0, sizeof(n->waits));
+		n->counts = (struct wait_counts){ 0 };
 		node_set_limit(n, UNLIMITED);
 		node_gate_clear(n, GATE_TIMER);
 		ini->depth = 0;
@@ -129,9 +127,10 @@ initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
 		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
 	}
 	/* Another login with the same depth keeps what an administrator has set meanwhile. */
-	if (depth && depth != ini->depth) {
+	if (depth != ini->depth) {
 		ini->depth = depth;
-		node_set_limit(ini->node, (int32_t)MIN(depth, (uint32_t)UNLIMITED));
+		node_set_limit(ini->node,
+		    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
 	}
 	ini->flows++;
 	return ini;
@@ -143,7 +142,7 @@ initiator_put(struct bridge_host *h, struct initiator *ini)
 {
 	if (--ini->flows > 0)
 		return;
-	assert(list_empty(&ini->dents) && ini->node->waiting == 0);
+	assert(list_empty(&ini->dents) && ini->node->counts.waiting == 0);
 	list_del(&ini->node->link);
 	list_del(&ini->link);
 	list_add_tail(&h->gone, &ini->link);

@@ -107,27 +107,20 @@ count_waited(struct bridge_node *const node[LEVELS], const struct bridge_req *re
 {
 	uint64_t ns = now > req->wait_ns ? now - req->wait_ns : 0;
 
-	for (int i = 0; i < LEVELS; i++) {
-		struct bridge_node *n = node[i];
-
-		n->granted++;
-		n->waited++;
-		n->wait_ns += ns;
-		n->wait_max_ns = MAX(n->wait_max_ns, ns);
-		hist_add(&n->waits, ns);
+	for (int i = AT_INITIATOR; i <= AT_LUN; i++) {
+		node[i]->counts.ns += ns;
+		hist_add(&node[i]->counts.waits, ns);
 	}
 }
 
 static void
 count_grant(struct bridge_node *const node[LEVELS], bool handed)
 {
-	for (int i = 0; i < LEVELS; i++) {
-		struct bridge_node *n = node[i];
-
-		n->handed += handed;
-		if (atomic_load_explicit(&n->gate, memory_order_relaxed))
-			node_count_max(n);
-	}
+	node[AT_INITIATOR]->counts.handed += handed;
+	node[AT_LUN]->counts.handed += handed;
+	for (int i = 0; i < LEVELS; i++)
+		if (atomic_load_explicit(&node[i]->gate, memory_order_relaxed))
+			node_count_max(node[i]);
 }
 
 static void
@@ -140,8 +133,8 @@ count_riders(struct bridge_flow *f, struct list *riders, struct bridge_node *con
 		req->state = REQ_RIDING;
 		flow_less(f);
 		count_waited(node, req, now);
-		for (int i = 0; i < LEVELS; i++)
-			node[i]->merged++;
+		node[AT_INITIATOR]->counts.merged++;
+		node[AT_LUN]->counts.merged++;
 	}
 }
 
@@ -220,16 +213,35 @@ grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, ui
 	return true;
 }
 
+/*
+ * One more flow passes the first node that was touched. One at a time: it gets
+ * its slot at once if there is one, and stands in line again before the next
+ * flow passes, so that turns stay exact when many credits come back together.
+ */
 static void
-pull_all(struct bridge_host *h)
+pull_one(struct bridge_host *h)
 {
-	while (!list_empty(&h->dirty)) {
-		struct bridge_node *n = list_first(&h->dirty, struct bridge_node, look);
+	struct bridge_node *n = list_first(&h->dirty, struct bridge_node, look);
 
+	node_gate_look(n);
+	if (!ring_pull(n))
 		list_del(&n->look);
-		node_gate_look(n);
-		ring_pull(n);
+}
+
+/* False: nobody at this node of the adapter can be served now. */
+static bool
+serve(struct bridge_cpu *cpu, struct bridge_node *n, struct grants *g, uint64_t *now)
+{
+	node_gate_look(n);
+	if (list_empty(&n->ring))
+		return false;
+	if (node_stopped(n)) {
+		node_gate_set(n, GATE_RING);
+		return false;
 	}
+	if (!*now)
+		*now = now_ns();
+	return grant_one(cpu, n, g, *now);
 }
 
 /* The end: what is left in hand is free for all, and gates open where nobody stands. */
@@ -263,26 +275,20 @@ wait_settle(struct bridge_cpu *cpu, struct grants *g)
 	struct bridge_node *n;
 	uint64_t now = 0;
 
-	for (;;) {
-		pull_all(h);
-		if (list_empty(&h->serve))
-			break;
-		n = list_first(&h->serve, struct bridge_node, look);
-		node_gate_look(n);
-		if (!list_empty(&n->ring) && !node_stopped(n) && g->left == 0)
-			break;
-		list_del(&n->look);
-		if (list_empty(&n->ring))
+	while (g->left > 0) {
+		if (list_empty(&h->serve)) {
+			if (list_empty(&h->dirty))
+				break;
+			pull_one(h);
 			continue;
-		if (!now)
-			now = now_ns();
+		}
 		/* Queue by queue in turn, where they are divided. */
-		if (node_stopped(n))
-			node_gate_set(n, GATE_RING);
-		else if (grant_one(cpu, n, g, now) && list_empty(&n->look))
+		n = list_first(&h->serve, struct bridge_node, look);
+		list_del(&n->look);
+		if (serve(cpu, n, g, &now) && list_empty(&n->look))
 			list_add_tail(&h->serve, &n->look);
 	}
 	clean_up(h);
 	alarms_arm(cpu);
-	return list_empty(&h->serve);
+	return list_empty(&h->serve) && list_empty(&h->dirty);
 }

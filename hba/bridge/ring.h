@@ -15,8 +15,8 @@ void flow_less(struct bridge_flow *);
 
 /* The flow whose turn it is at n, which has one. */
 struct bridge_flow *ring_next(const struct bridge_node *);
-/* Lets flows pass n as long as each finds a credit of its own. */
-void ring_pull(struct bridge_node *);
+/* Lets one flow pass n, if there is a credit for it that no other one has been let pass for. */
+bool ring_pull(struct bridge_node *);
 /* So much of this turn is used; the turn may end with it. */
 void dent_charge(struct dent *, int32_t cost);
 

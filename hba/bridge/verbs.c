@@ -1,16 +1,60 @@
-/* Control verbs: adapters (limits and who waits) and disks. */
+/* Control verbs: adapters (limits, who waits and how long, which way they went) and disks. */
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "bridge.h"
 #include "conf.h"
 #include "control.h"
 #include "disk.h"
 #include "adapter.h"
+#include "seen.h"
+
+static json_int_t
+us(uint64_t ns)
+{
+	return (json_int_t)(ns / 1000);
+}
 
 static json_t *
-node_json(const char *adapter, const struct bridge_node_stats *s)
+limit_json(uint32_t limit)
+{
+	return limit == UINT32_MAX ? json_null() : json_integer(limit);
+}
+
+/* What each reactor does for the adapter. */
+static json_t *
+reactors_json(struct bridge_host *h)
+{
+	struct bridge_reactor_stats s;
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; bridge_reactor_stats(h, i, &s); i++)
+		json_array_append_new(rows, json_pack("{si sI sI sI sI}", "id", (int)i,
+		    "combines", (json_int_t)s.combines, "ops", (json_int_t)s.ops, "grants",
+		    (json_int_t)s.grants, "kept", (json_int_t)s.kept));
+	return rows;
+}
+
+/* What only the row of the adapter itself has. */
+static void
+mode_add(json_t *row, struct bridge_host *h)
+{
+	static const char *const modes[] = {
+		[QUEUE_SHARED] = "shared", [QUEUE_SHARED_SINGLE] = "shared_single",
+		[QUEUE_SINGLE] = "single", [QUEUE_DIVIDED] = "divided",
+		[QUEUE_DIVIDED_BORROW] = "divided_borrow",
+	};
+	uint32_t queues;
+	int mode;
+
+	bridge_get_mode(h, &mode, &queues);
+	json_object_set_new(row, "queue_mode", json_string(modes[mode]));
+	json_object_set_new(row, "hw_queues", json_integer(queues));
+	json_object_set_new(row, "reactors", reactors_json(h));
+}
+
+static json_t *
+node_json(const struct seen_node *node)
 {
 	static const char *const kinds[] = {
 		[BRIDGE_HOST] = "host",
@@ -18,46 +62,40 @@ node_json(const char *adapter, const struct bridge_node_stats *s)
 		[BRIDGE_LUN] = "lun",
 		[BRIDGE_INITIATOR] = "initiator",
 	};
-	json_t *limit = s->limit == UINT32_MAX ? json_null() : json_integer(s->limit);
-	json_int_t average = s->waited ? (json_int_t)(s->wait_ns / s->waited / 1000) : 0;
+	const struct bridge_node_stats *s = &node->stats;
+	json_t *share = s->kind == BRIDGE_INITIATOR ? json_real(node->share) : json_null();
+	json_t *row = json_pack("{ss ss ss so so sI sI sI sI sI sI sI sI sI sI sI sI sI sI so}",
+	    "adapter", bridge_host_name(node->host), "kind", kinds[s->kind], "name", s->name,
+	    "limit", limit_json(s->limit), "configured", limit_json(s->configured),
+	    "in_flight", (json_int_t)s->in_flight, "max", (json_int_t)s->max_in_flight,
+	    "waiting", (json_int_t)s->waiting, "admitted", (json_int_t)s->admitted,
+	    "fast", (json_int_t)s->fast, "slow", (json_int_t)s->slow,
+	    "merged", (json_int_t)s->merged, "handoffs", (json_int_t)s->handoffs,
+	    "flushes", (json_int_t)s->flushes, "waits", (json_int_t)s->waited,
+	    "wait_us", s->waited ? us(s->wait_ns / s->waited) : 0,
+	    "wait_p50_us", us(s->wait_p50_ns), "wait_p99_us", us(s->wait_p99_ns),
+	    "wait_max_us", us(s->wait_max_ns), "share", share);
 
-	return json_pack("{ss ss ss so sI sI sI sI sI sI sI}", "adapter", adapter, "kind",
-	    kinds[s->kind], "name", s->name, "limit", limit, "in_flight",
-	    (json_int_t)s->in_flight, "max", (json_int_t)s->max_in_flight, "waiting",
-	    (json_int_t)s->waiting, "admitted", (json_int_t)s->admitted, "waits",
-	    (json_int_t)s->waited, "wait_us", average, "wait_max_us",
-	    (json_int_t)(s->wait_max_ns / 1000));
-}
-
-/* Appends this host's nodes. False: no memory. */
-static bool
-host_json(struct bridge_host *h, json_t *rows)
-{
-	/* Initiators may come between the two calls; those are seen the next time. */
-	unsigned max = bridge_stats(h, NULL, 0), n;
-	struct bridge_node_stats *s = calloc(max, sizeof(*s));
-
-	if (!s)
-		return false;
-	n = bridge_stats(h, s, max);
-	for (unsigned i = 0; i < MIN(n, max); i++)
-		json_array_append_new(rows, node_json(bridge_host_name(h), &s[i]));
-	free(s);
-	return true;
+	if (row && s->kind == BRIDGE_HOST)
+		mode_add(row, node->host);
+	return row;
 }
 
 static json_t *
 adapters_run(json_t *params, char *err, size_t err_size)
 {
 	json_t *rows = json_array();
+	struct seen seen;
+	int e = seen_init(&seen);
 
-	for (struct bridge_host *h = bridge_host_next(NULL); h; h = bridge_host_next(h))
-		if (!host_json(h, rows)) {
-			json_decref(rows);
-			snprintf(err, err_size, "out of memory; try again");
-			return NULL;
-		}
-	return json_pack("{so}", "adapters", rows);
+	for (unsigned i = 0; !e && i < seen.n; i++)
+		json_array_append_new(rows, node_json(&seen.node[i]));
+	seen_fini(&seen);
+	if (!e)
+		return json_pack("{so}", "adapters", rows);
+	json_decref(rows);
+	snprintf(err, err_size, "out of memory; try again");
+	return NULL;
 }
 
 static json_t *
@@ -86,11 +124,12 @@ disks_run(json_t *params, char *err, size_t err_size)
 
 static const struct control_verb adapters_verb = {
 	.name = "adapters",
-	.help = "adapters, their bus targets, LUNs and initiators: limits, in flight, who waits",
+	.help = "adapters, their bus targets, LUNs and initiators: limits, in flight, who waits; times in us",
 	.params = "",
-	.columns = "adapter:ADAPTER kind:KIND name:NAME limit:LIMIT:r "
-		   "in_flight:FLIGHT:r max:MAX:r waiting:WAITING:r waits:WAITS:r "
-		   "wait_us:AVG-US:r wait_max_us:MAX-US:r",
+	.columns = "adapter:ADAPTER kind:KIND name:NAME limit:LIMIT:r configured:OF:r "
+		   "in_flight:FLIGHT:r max:MAX:r waiting:WAIT:r wait_p50_us:P50:r wait_p99_us:P99:r "
+		   "wait_max_us:LONGEST:r fast:FAST:r slow:SLOW:r merged:MERGED:r "
+		   "handoffs:HANDED:r flushes:FLUSHED:r share:SHARE%:r queue_mode:MODE",
 	.run = adapters_run,
 };
 REGISTER(control_verbs, struct control_verb, &adapters_verb);

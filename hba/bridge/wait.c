@@ -133,21 +133,24 @@ dent_charge(struct dent *d, int32_t cost)
 	list_add_tail(&d->node->ring, &d->link);
 }
 
-void
+bool
 ring_pull(struct bridge_node *n)
 {
-	while (!list_empty(&n->ring) && node_ready(n)) {
-		struct bridge_flow *f = ring_next(n);
-		struct dent *d = f->dent[n->level];
+	struct bridge_flow *f;
+	struct dent *d;
 
-		flow_unpark(f);
-		flow_place(f, n->level);
-		/* Stopped by its own initiator's limit, it has used nothing here. */
-		if (f->at == AT_INITIATOR)
-			continue;
+	if (list_empty(&n->ring) || !node_ready(n))
+		return false;
+	f = ring_next(n);
+	d = f->dent[n->level];
+	flow_unpark(f);
+	flow_place(f, n->level);
+	/* Stopped by its own initiator's limit, it has used nothing here. */
+	if (f->at != AT_INITIATOR) {
 		dent_charge(d, 1);
 		f->charged |= (uint8_t)(1 << n->level);
 	}
+	return true;
 }
 
 void
@@ -161,8 +164,8 @@ flow_rest(struct bridge_flow *f)
 static void
 count_waiting(struct bridge_flow *f, int by)
 {
-	for (int i = 0; i < LEVELS; i++)
-		flow_node(f, i)->waiting += (uint32_t)by;
+	flow_node(f, AT_INITIATOR)->counts.waiting += (uint32_t)by;
+	flow_node(f, AT_LUN)->counts.waiting += (uint32_t)by;
 }
 
 /* One more of its requests waits. */
@@ -225,14 +228,11 @@ wait_del(struct bridge_req *req)
 void
 wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 {
-	struct bridge_node *from = flow_node(f, AT_HOST);
 	struct dent *old = f->dent[AT_HOST];
 	bool was_here = f->at == AT_HOST;
 
 	if (was_here)
 		flow_unpark(f);
-	from->waiting -= f->queue.count;
-	to->waiting += f->queue.count;
 	if (!order_empty(&f->queue)) {
 		if (--old->busy == 0)
 			old->left = 0;

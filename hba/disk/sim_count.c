@@ -139,12 +139,13 @@ sim_leave(struct disk_io *io)
 
 /* -- adapters -- */
 
+/* In the order of the configuration, as people look for them. */
 static struct sim_target *
 target_get(struct sim_adapter *a, const struct conf_disk *cd)
 {
-	struct sim_target *t;
+	struct sim_target **at, *t;
 
-	for (t = a->targets; t; t = t->next) {
+	for (at = &a->targets; (t = *at); at = &t->next) {
 		if (t->channel == cd->channel && t->id == cd->id) {
 			t->disks++;
 			return t;
@@ -153,9 +154,8 @@ target_get(struct sim_adapter *a, const struct conf_disk *cd)
 	t = aligned_alloc(_Alignof(struct sim_target), sizeof(*t));
 	if (!t)
 		return NULL;
-	*t = (struct sim_target){ .next = a->targets, .channel = cd->channel, .id = cd->id,
-		.disks = 1 };
-	a->targets = t;
+	*t = (struct sim_target){ .channel = cd->channel, .id = cd->id, .disks = 1 };
+	*at = t;
 	return t;
 }
 
@@ -184,13 +184,15 @@ sim_adapter_get(struct sim_disk *sd)
 	const struct conf_disk *cd = sd->disk->conf;
 	uint32_t places = sd->conf->device_queue ? sd->conf->device_queue : cd->adapter->can_queue;
 	struct sim_adapter *a = adapter_get(sd->disk->host, places);
+	struct sim_disk **at;
 
 	if (!a)
 		goto no_memory;
 	sd->adapter = a;
 	a->users++;
-	sd->next = a->disks;
-	a->disks = sd;
+	for (at = &a->disks; *at; at = &(*at)->next)
+		continue;
+	*at = sd;
 	if (places != a->device_queue) {
 		log_err("disk %s: device_queue %u, but the first disk of adapter %s says %u",
 		    cd->name, places, bridge_host_name(a->host), a->device_queue);

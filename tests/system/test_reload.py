@@ -178,6 +178,12 @@ def rule(d):
     S.good(s.cmd(S.read16(0, 8), read=4096))
     assert limit(d, 'initiator', name) == 3
     s.logout()
+    rewrite(d, lambda c: c['targets'][0]['initiators'][0].pop('depth'))
+    reload(d)
+    s = d.login(target=T, name=name)
+    S.good(s.cmd(S.read16(0, 8), read=4096))
+    assert limit(d, 'initiator', name) is None
+    s.logout()
 
 
 # What is set, whose limit it is then, and what it is.

@@ -110,6 +110,7 @@ struct srp_task {
 	uint64_t tag;
 	struct srp_rx *rx;		/* its IU, as long as that is needed; NULL: given back */
 	struct list link;		/* in ch->tx: has something to post; ch->sent: has posted it */
+	struct list order;		/* in ch->order */
 	enum task_state state;
 	bool is_tmf;
 	bool submitted;			/* the device server has seen it: scsi_release is due */
@@ -174,7 +175,7 @@ struct srp_channel {
 	struct list reg;		/* in the session's channels, */
 	struct list wait;		/* or in its waiters */
 	uint64_t id;			/* the nexus'; 0: none yet */
-	int kicked;			/* 1 + reason of the SRP_T_LOGOUT that is wanted; 0: not */
+	bool kicked;			/* a new login wants to be the only one */
 	bool msg_posted;
 	struct list link;		/* in home->channels */
 	struct msg msg;			/* on its way to its reactor; woken from waiting */
@@ -216,6 +217,7 @@ struct srp_channel {
 	uint32_t task_shift;
 	uint32_t ntasks;		/* all, also those that are sent or ended */
 	struct list tx;			/* have something to post, in order */
+	struct list order;		/* reads that fetch their table, and functions to be answered after them */
 	struct list sent;		/* nobody but the channel knows them; what they posted is out */
 
 	bool established;		/* the peer has seen our answer */
@@ -305,6 +307,11 @@ struct srp_task *task_find(struct srp_channel *, uint64_t tag);
 /* NULL: no memory. */
 struct srp_task *task_new(struct srp_channel *, struct srp_rx *, uint64_t tag);
 void task_line(struct srp_task *, enum task_state);	/* it has something to post */
+/*
+ * What the answer of a function says has ended must not go on behind it, and a
+ * read that fetches its table has its response yet to come.
+ */
+void task_line_behind(struct srp_task *);
 void task_end(struct srp_task *);	/* without a response */
 void task_put(struct srp_task *);	/* nothing of it is out: it goes back */
 /* Its response is in line: the buffer of its unit, with the credit; then its tag. */
@@ -336,12 +343,6 @@ enum session_verdict { SESSION_IN, SESSION_WAIT, SESSION_REFUSED };
 enum session_verdict session_enter(struct srp_channel *, uint8_t *multichan,
     enum srp_login_rej_reason *);
 void session_leave(struct srp_channel *);
-void session_named(struct srp_channel *);	/* its nexus is there */
-/*
- * Marks channels of this target (NULL: of all), or the one whose nexus has this
- * id (0: any), for an end. Any thread. Returns how many.
- */
-unsigned session_kick(const struct target *, uint64_t nexus_id, enum srp_t_logout_reason);
 unsigned session_channels(const struct srp_channel *);	/* of its I_T nexus */
 
 /* port.c: target port identifiers */

@@ -50,7 +50,7 @@ enter_nexus(struct srp_channel *ch, bool joins)
 	rc = nexus_login(ch->target, &id, ch->home->reactor, &srp_ops, ch, &ch->nexus);
 	if (rc < 0)
 		return rc;
-	session_named(ch);
+	ch->id = ch->nexus->id;
 	ch->depth = conf->queue_depth;
 	if (ch->nexus->depth)
 		ch->depth = MIN(ch->depth, ch->nexus->depth);

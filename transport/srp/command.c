@@ -140,7 +140,10 @@ table_fetch(struct srp_task *task, const struct iu_data *d)
 {
 	counter_add(&tables, 1);
 	transfer_init(&task->xfer, &d->table, 1, &task->table, table_bytes(d));
-	task_line(task, TASK_FETCHING);
+	if (d == &task->data_in)
+		task_line_behind(task);
+	else
+		task_line(task, TASK_FETCHING);
 }
 
 static bool

@@ -20,9 +20,9 @@ struct srp_session {
 };
 
 /*
- * All sessions of the process, touched at login, at the end, and by the main
- * thread. Whoever finds a channel here may use only its reg, wait, home, req,
- * target, id and kicked, and only under the lock, unless it is on its reactor.
+ * All sessions of the process, touched at login, at the end, and by who lists
+ * them. Whoever finds a channel here may use only its reg, wait, home, kicked
+ * and msg, and only under the lock, unless it is on its reactor.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -93,45 +93,23 @@ kicked(struct msg *m)
 	list_for_each(ch, &home->channels, link) {
 		if (!ch->kicked)
 			continue;
-		channel_leave(ch, (enum srp_t_logout_reason)(ch->kicked - 1),
-		    ch->kicked - 1 == SRP_T_LOGOUT_MULTICHAN ?
-		    "another login of this initiator port" : "ended by the target");
-		ch->kicked = 0;
+		channel_leave(ch, SRP_T_LOGOUT_MULTICHAN, "another login of this initiator port");
+		ch->kicked = false;
 	}
 	pthread_mutex_unlock(&registry.lock);
 }
 
 static void
-kick(struct srp_channel *ch, enum srp_t_logout_reason reason)
+kick(struct srp_channel *ch)
 {
 	struct srp_reactor *home = ch->home;
 
-	ch->kicked = 1 + (int)reason;
+	ch->kicked = true;
 	if (home->kick_posted)
 		return;
 	home->kick_posted = true;
 	home->kick.fn = kicked;
 	reactor_post(home->reactor, &home->kick);
-}
-
-unsigned
-session_kick(const struct target *target, uint64_t id, enum srp_t_logout_reason reason)
-{
-	struct srp_session *s;
-	struct srp_channel *ch;
-	unsigned n = 0;
-
-	pthread_mutex_lock(&registry.lock);
-	list_for_each(s, &registry.sessions, link) {
-		list_for_each(ch, &s->channels, reg) {
-			if ((target && ch->target != target) || (id && ch->id != id))
-				continue;
-			n++;
-			kick(ch, reason);
-		}
-	}
-	pthread_mutex_unlock(&registry.lock);
-	return n;
 }
 
 /* -- logging in -- */
@@ -151,11 +129,11 @@ enter_single(struct srp_session *s, struct srp_channel *ch, uint8_t *multichan)
 
 	list_for_each(other, &s->channels, reg) {
 		if (!other->kicked)
-			kick(other, SRP_T_LOGOUT_MULTICHAN);
+			kick(other);
 	}
 	list_for_each(other, &s->waiters, wait) {
 		if (other != ch && !waits)
-			kick(other, SRP_T_LOGOUT_MULTICHAN);
+			kick(other);
 	}
 	if (list_empty(&s->channels)) {
 		*multichan = waits ? SRP_MULTICHAN_TERMINATED : SRP_MULTICHAN_NO_CHAN;
@@ -242,7 +220,7 @@ session_leave(struct srp_channel *ch)
 	pthread_mutex_lock(&registry.lock);
 	s = ch->session;
 	ch->session = NULL;
-	ch->kicked = 0;
+	ch->kicked = false;
 	if (s) {
 		list_del(&ch->reg);
 		list_del(&ch->wait);
@@ -255,14 +233,6 @@ session_leave(struct srp_channel *ch)
 		}
 		session_put(s);
 	}
-	pthread_mutex_unlock(&registry.lock);
-}
-
-void
-session_named(struct srp_channel *ch)
-{
-	pthread_mutex_lock(&registry.lock);
-	ch->id = ch->nexus->id;
 	pthread_mutex_unlock(&registry.lock);
 }
 

@@ -99,6 +99,7 @@ task_new(struct srp_channel *ch, struct srp_rx *rx, uint64_t tag)
 	task->tag = tag;
 	task->rx = rx;
 	list_init(&task->link);
+	list_init(&task->order);
 	task->state = TASK_SERVED;
 	task->is_tmf = task->submitted = false;
 	task->sol_not = 0;
@@ -116,6 +117,25 @@ task_new(struct srp_channel *ch, struct srp_rx *rx, uint64_t tag)
 	return task;
 }
 
+/* It is in line, or gone: those behind it that only waited for that. */
+static void
+order_leave(struct srp_task *task)
+{
+	struct srp_channel *ch = task->ch;
+
+	if (list_empty(&task->order))
+		return;
+	list_del(&task->order);
+	while (!list_empty(&ch->order)) {
+		struct srp_task *next = list_first(&ch->order, struct srp_task, order);
+
+		if (!next->is_tmf)
+			break;
+		list_del(&next->order);
+		task_line(next, TASK_ANSWERING);
+	}
+}
+
 void
 task_line(struct srp_task *task, enum task_state state)
 {
@@ -125,6 +145,24 @@ task_line(struct srp_task *task, enum task_state state)
 	list_del(&task->link);
 	list_add_tail(&ch->tx, &task->link);
 	tx_later(ch);
+	if (state == TASK_ANSWERING)
+		order_leave(task);
+}
+
+void
+task_line_behind(struct srp_task *task)
+{
+	struct srp_channel *ch = task->ch;
+
+	if (task->is_tmf && list_empty(&ch->order)) {
+		task_line(task, TASK_ANSWERING);
+		return;
+	}
+	list_add_tail(&ch->order, &task->order);
+	if (task->is_tmf)
+		task->state = TASK_WAITING;
+	else
+		task_line(task, TASK_FETCHING);
 }
 
 /* The buffer of its IU goes back to be received into, and with it, its credit. */
@@ -157,6 +195,7 @@ task_put(struct srp_task *task)
 
 	task_forget(task);
 	list_del(&task->link);
+	list_del(&task->order);
 	buf_wait_cancel(&task->memory);
 	task_unit_put(task);
 	mem_put(ch->home->reactor, &task->table);
@@ -185,6 +224,8 @@ task_end(struct srp_task *task)
 void
 task_drained(struct srp_channel *ch)
 {
+	while (!list_empty(&ch->order))
+		task_put(list_first(&ch->order, struct srp_task, order));
 	while (!list_empty(&ch->tx))
 		task_put(list_first(&ch->tx, struct srp_task, link));
 	while (!list_empty(&ch->sent))

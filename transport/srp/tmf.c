@@ -31,7 +31,7 @@ static void
 tmf_answer(struct srp_task *task, enum srp_rsp_code code)
 {
 	task->rsp_code = (uint8_t)code;
-	task_line(task, TASK_ANSWERING);
+	task_line_behind(task);
 }
 
 void

@@ -227,5 +227,6 @@ tx_init(struct srp_channel *ch)
 	work_init(&ch->flush, tx_flush);
 	timer_init(&ch->retry, ch->home->reactor, tx_retry);
 	list_init(&ch->tx);
+	list_init(&ch->order);
 	list_init(&ch->sent);
 }
