@@ -262,9 +262,10 @@ req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot,
 
 	slot_hold(slot, req, node);
 	req->state = REQ_RUNNING;
-	if (likely(node[AT_HOST]))
-		for (int i = 0; i < LEVELS; i++)
-			cache_count(&node[i]->cache[cpu->id].admitted, 1);
+	if (likely(node[AT_HOST])) {
+		cache_count(&node[AT_INITIATOR]->cache[cpu->id].admitted, 1);
+		cache_count(&node[AT_LUN]->cache[cpu->id].admitted, 1);
+	}
 	/* Read after the tag was taken: it came home before the mode could change. */
 	to = atomic_load_explicit(&cpu->to, memory_order_relaxed);
 	if (unlikely(to != cpu->id)) {
@@ -318,7 +319,10 @@ req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *con
 		undone |= cache_flush(cpu, &node[i]->cache[cpu->id]);
 	req->state = REQ_WAITING;
 	req->slot = UINT32_MAX;
-	req->wait_ns = now_ns();
+	/* One look at the clock for all that wait at the end of this turn. */
+	if (!cpu->wait_ns)
+		cpu->wait_ns = now_ns();
+	req->wait_ns = cpu->wait_ns;
 	f->sent++;
 	inbox_add(cpu, &req->op, undone && !BUG(10) ? OP_ADMIT_TOUCH : OP_ADMIT);
 	return BRIDGE_PENDING;

@@ -26,6 +26,7 @@ struct bridge_cpu {
 	unsigned nchain;
 	struct bridge_op *chain;	/* newest first: what goes to the inbox in one push */
 	struct bridge_op *chain_end;
+	uint64_t wait_ns;		/* when the first request of it began to wait; 0: none of it does */
 	struct credit_cache *held;	/* caches that may not be empty, by next */
 	struct bridge_node *tags_of;	/* the adapter's node whose credits are in tags */
 	uint32_t hint;			/* where spare tags may be */

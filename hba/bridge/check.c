@@ -149,12 +149,13 @@ check_node(struct check *c, struct bridge_node *n)
 		print_add(c, atomic_load_explicit(&n->cache[i].admitted, memory_order_relaxed));
 	}
 	print_add(c, (uint64_t)(uint32_t)free << 32 | (uint32_t)kept);
-	print_add(c, n->granted);
+	print_add(c, n->counts.waits.n);
 	if (n->outer != (int32_t)n->recount.outer)
 		breach(c, &c->hard, "%s: passed %d, counted %u", n->name, n->outer,
 		    n->recount.outer);
-	if (n->waiting != n->recount.waiting)
-		breach(c, &c->hard, "%s: waiting %u, counted %u", n->name, n->waiting,
+	if ((n->level == AT_INITIATOR || n->level == AT_LUN) &&
+	    n->counts.waiting != n->recount.waiting)
+		breach(c, &c->hard, "%s: waiting %u, counted %u", n->name, n->counts.waiting,
 		    n->recount.waiting);
 	if (ring && !(gate & GATE_RING))
 		breach(c, &c->hard, "%s: somebody waits and the gate is open", n->name);

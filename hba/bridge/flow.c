@@ -96,10 +96,8 @@ initiator_recycle(struct bridge_host *h, const char *name)
 		if (node_rename(n, name))
 			return NULL;
 		n->admitted_before += node_admitted(n);
-		n->granted = n->handed = n->waited = n->wait_ns = n->wait_max_ns = 0;
 		n->max_in_flight = 0;
-		n->merged = 0;
-		memset(&n->waits, 0, sizeof(n->waits));
+		n->counts = (struct wait_counts){ 0 };
 		node_set_limit(n, UNLIMITED);
 		node_gate_clear(n, GATE_TIMER);
 		ini->depth = 0;
@@ -144,7 +142,7 @@ initiator_put(struct bridge_host *h, struct initiator *ini)
 {
 	if (--ini->flows > 0)
 		return;
-	assert(list_empty(&ini->dents) && ini->node->waiting == 0);
+	assert(list_empty(&ini->dents) && ini->node->counts.waiting == 0);
 	list_del(&ini->node->link);
 	list_del(&ini->link);
 	list_add_tail(&h->gone, &ini->link);

@@ -107,27 +107,20 @@ count_waited(struct bridge_node *const node[LEVELS], const struct bridge_req *re
 {
 	uint64_t ns = now > req->wait_ns ? now - req->wait_ns : 0;
 
-	for (int i = 0; i < LEVELS; i++) {
-		struct bridge_node *n = node[i];
-
-		n->granted++;
-		n->waited++;
-		n->wait_ns += ns;
-		n->wait_max_ns = MAX(n->wait_max_ns, ns);
-		hist_add(&n->waits, ns);
+	for (int i = AT_INITIATOR; i <= AT_LUN; i++) {
+		node[i]->counts.ns += ns;
+		hist_add(&node[i]->counts.waits, ns);
 	}
 }
 
 static void
 count_grant(struct bridge_node *const node[LEVELS], bool handed)
 {
-	for (int i = 0; i < LEVELS; i++) {
-		struct bridge_node *n = node[i];
-
-		n->handed += handed;
-		if (atomic_load_explicit(&n->gate, memory_order_relaxed))
-			node_count_max(n);
-	}
+	node[AT_INITIATOR]->counts.handed += handed;
+	node[AT_LUN]->counts.handed += handed;
+	for (int i = 0; i < LEVELS; i++)
+		if (atomic_load_explicit(&node[i]->gate, memory_order_relaxed))
+			node_count_max(node[i]);
 }
 
 static void
@@ -140,8 +133,8 @@ count_riders(struct bridge_flow *f, struct list *riders, struct bridge_node *con
 		req->state = REQ_RIDING;
 		flow_less(f);
 		count_waited(node, req, now);
-		for (int i = 0; i < LEVELS; i++)
-			node[i]->merged++;
+		node[AT_INITIATOR]->counts.merged++;
+		node[AT_LUN]->counts.merged++;
 	}
 }
 

@@ -39,6 +39,7 @@ inbox_push(struct bridge_cpu *cpu)
 	push(cpu->host, cpu->chain, cpu->chain_end);
 	cpu->chain = NULL;
 	cpu->nchain = 0;
+	cpu->wait_ns = 0;
 	YIELD_POINT();
 }
 

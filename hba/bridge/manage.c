@@ -1,41 +1,89 @@
 /* What an administrator sees and changes while the adapter runs. */
 #include <errno.h>
+#include <string.h>
 
 #include "host.h"
 #include "lun.h"
 #include "mode.h"
 #include "wait.h"
 
-/* The adapter as one, however many parts it has had. */
 static void
-host_read(struct bridge_host *h, struct bridge_node_stats *s)
+counts_add(struct wait_counts *sum, const struct wait_counts *more)
 {
-	struct hist waits = h->node->waits;
+	sum->waiting += more->waiting;
+	sum->handed += more->handed;
+	sum->merged += more->merged;
+	sum->ns += more->ns;
+	hist_merge(&sum->waits, &more->waits);
+}
 
-	node_read(h->node, s);
-	s->limit = s->configured = h->limit;
-	for (unsigned i = 0; i < REACTORS_MAX; i++) {
-		struct bridge_node_stats q;
+/* Its own, or those of the LUNs behind it. Returns how many did not wait. */
+static uint64_t
+counts_of(const struct bridge_node *n, struct wait_counts *sum)
+{
+	const struct bridge_node *lun;
+	uint64_t fast = 0;
 
-		if (!h->queue_node[i])
-			continue;
-		node_read(h->queue_node[i], &q);
-		s->in_flight += q.in_flight;
-		s->waiting += q.waiting;
-		s->admitted += q.admitted;
-		s->fast += q.fast;
-		s->slow += q.slow;
-		s->handoffs += q.handoffs;
-		s->flushes += q.flushes;
-		s->waited += q.waited;
-		s->wait_ns += q.wait_ns;
-		s->merged += q.merged;
-		s->wait_max_ns = MAX(s->wait_max_ns, q.wait_max_ns);
-		hist_merge(&waits, &h->queue_node[i]->waits);
+	if (n->level == AT_INITIATOR || n->level == AT_LUN) {
+		*sum = n->counts;
+		return node_admitted(n);
 	}
-	s->wait_p50_ns = hist_quantile(&waits, 500);
-	s->wait_p99_ns = hist_quantile(&waits, 990);
-	h->node->max_in_flight = s->max_in_flight = MAX(s->max_in_flight, s->in_flight);
+	memset(sum, 0, sizeof(*sum));
+	list_for_each(lun, &n->host->nodes[AT_LUN], link)
+		if (n->level == AT_HOST || lun->outward == n) {
+			counts_add(sum, &lun->counts);
+			fast += node_admitted(lun);
+		}
+	return fast;
+}
+
+/* The adapter is one node, or one for each queue, and in time may have been both. */
+static void
+credits_read(struct bridge_node *n, struct bridge_node_stats *s)
+{
+	struct bridge_host *h = n->host;
+
+	s->in_flight = node_in_flight(n);
+	s->flushes = node_flushes(n);
+	for (unsigned i = 0; n == h->node && i < REACTORS_MAX; i++)
+		if (h->queue_node[i]) {
+			s->in_flight += node_in_flight(h->queue_node[i]);
+			s->flushes += node_flushes(h->queue_node[i]);
+		}
+	n->max_in_flight = s->max_in_flight = MAX(n->max_in_flight, s->in_flight);
+}
+
+static uint32_t
+limit_of(const struct bridge_node *n)
+{
+	int32_t limit = atomic_load(&n->limit);
+
+	if (n->level == AT_HOST)
+		return n->host->limit;
+	return limit == UNLIMITED ? UINT32_MAX : (uint32_t)limit;
+}
+
+static void
+node_read(struct bridge_node *n, struct bridge_node_stats *s)
+{
+	struct wait_counts c;
+
+	memset(s, 0, sizeof(*s));
+	s->kind = node_kind(n);
+	memcpy(s->name, n->name, strnlen(n->name, sizeof(s->name) - 1));
+	s->limit = limit_of(n);
+	s->configured = n->level == AT_LUN ? n->depth.configured : s->limit;
+	credits_read(n, s);
+	s->fast = counts_of(n, &c);
+	s->waiting = c.waiting;
+	s->waited = s->slow = c.waits.n;
+	s->admitted = s->fast + s->slow;
+	s->handoffs = c.handed;
+	s->merged = c.merged;
+	s->wait_ns = c.ns;
+	s->wait_max_ns = c.waits.max_ns;
+	s->wait_p50_ns = hist_quantile(&c.waits, 500);
+	s->wait_p99_ns = hist_quantile(&c.waits, 990);
 }
 
 unsigned
@@ -47,14 +95,9 @@ bridge_stats(struct bridge_host *h, struct bridge_node_stats *s, unsigned max)
 
 	host_lock(h);
 	for (unsigned i = 0; i < ARRAY_LEN(order); i++)
-		list_for_each(n, &h->nodes[order[i]], link) {
-			if (count++ >= max)
-				continue;
-			if (n == h->node)
-				host_read(h, &s[count - 1]);
-			else
+		list_for_each(n, &h->nodes[order[i]], link)
+			if (count++ < max)
 				node_read(n, &s[count - 1]);
-		}
 	host_unlock(h, false);
 	return count;
 }

@@ -116,6 +116,16 @@ node_admitted(const struct bridge_node *n)
 	return sum - n->admitted_before;
 }
 
+uint64_t
+node_flushes(const struct bridge_node *n)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		sum += atomic_load_explicit(&n->cache[i].flushes, memory_order_relaxed);
+	return sum;
+}
+
 void
 node_count_max(struct bridge_node *n)
 {
@@ -137,35 +147,6 @@ node_kind(const struct bridge_node *n)
 	};
 
 	return kinds[n->level];
-}
-
-void
-node_read(struct bridge_node *n, struct bridge_node_stats *s)
-{
-	size_t len = strnlen(n->name, sizeof(s->name) - 1);
-	int32_t limit = atomic_load(&n->limit);
-
-	node_count_max(n);
-	memset(s, 0, sizeof(*s));
-	s->kind = node_kind(n);
-	memcpy(s->name, n->name, len);
-	s->limit = limit == UNLIMITED ? UINT32_MAX : (uint32_t)limit;
-	s->configured = n->level == AT_LUN ? n->depth.configured : s->limit;
-	s->in_flight = node_in_flight(n);
-	s->max_in_flight = n->max_in_flight;
-	s->waiting = n->waiting;
-	s->fast = node_admitted(n);
-	s->slow = n->granted;
-	s->admitted = s->fast + s->slow;
-	s->handoffs = n->handed;
-	for (unsigned i = 0; i < n->host->ncpus; i++)
-		s->flushes += atomic_load_explicit(&n->cache[i].flushes, memory_order_relaxed);
-	s->waited = n->waited;
-	s->wait_ns = n->wait_ns;
-	s->wait_max_ns = n->wait_max_ns;
-	s->wait_p50_ns = hist_quantile(&n->waits, 500);
-	s->wait_p99_ns = hist_quantile(&n->waits, 990);
-	s->merged = n->merged;
 }
 
 static struct credit_cache *
@@ -214,7 +195,7 @@ node_free(struct bridge_node *n)
 {
 	if (!n)
 		return;
-	assert(n->waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
+	assert(n->counts.waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
 	list_del(&n->look);
 	list_del(&n->tidy);
 	list_del(&n->link);

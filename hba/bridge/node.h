@@ -45,7 +45,7 @@ struct slot;
 struct credit_cache {
 	OWN_LINE _Atomic int32_t cred;
 	_Atomic uint32_t flushes;	/* times that it gave all back */
-	_Atomic uint64_t admitted;	/* requests that took a credit here without waiting */
+	_Atomic uint64_t admitted;	/* requests that started without waiting; of initiators and LUNs */
 	struct credit_cache *next;	/* in cpu->held */
 	bool listed;
 	struct bridge_node *node;
@@ -59,6 +59,18 @@ struct credit_cache {
 	struct bridge_op op;
 };
 _Static_assert(sizeof(struct credit_cache) == 128, "struct credit_cache");
+
+/*
+ * Of an initiator or a LUN, under the lock. A bus target's and the adapter's are
+ * the sums over their LUNs, so that a request that waited touches two of these.
+ */
+struct wait_counts {
+	uint32_t waiting;		/* requests that wait, anywhere */
+	uint64_t handed;		/* requests that got a slot which had just come back */
+	uint64_t merged;		/* that rode along with another one */
+	uint64_t ns;			/* all waits together */
+	struct hist waits;		/* of all that got their slots in their turn */
+};
 
 /* What bridge_check counts. */
 struct recount {
@@ -85,7 +97,6 @@ struct bridge_node {
 	 */
 	OWN_LINE struct list ring;	/* dents with waiting flows, in turn */
 	int32_t outer;
-	uint32_t waiting;		/* requests of its flows that wait, anywhere */
 	struct list look;		/* in host->dirty, or the adapter in host->serve: look at it again */
 	struct list tidy;		/* in host->tidy: its ring was empty a moment ago */
 	struct list gated;		/* in host->gated: gate is not 0 */
@@ -93,9 +104,6 @@ struct bridge_node {
 	struct list spill;		/* AT_HOST: in host->spill, while hand may not be empty */
 	/* rarely */
 	uint32_t max_in_flight;		/* the most seen when somebody waited, or was looked for */
-	uint64_t granted, handed;	/* requests that got their credit under the lock; of these in a slot from hand */
-	uint64_t merged;
-	uint64_t waited, wait_ns, wait_max_ns;
 	uint64_t admitted_before;	/* sum of the caches when the present initiator got the node */
 	int32_t cap;			/* on bcap */
 	struct recount recount;
@@ -105,7 +113,8 @@ struct bridge_node {
 	struct sweep sweep;
 	struct depth depth;
 	struct alarm ramp, retry;	/* its depth may grow; its disk may have room again */
-	struct hist waits;
+	/* of an initiator or a LUN */
+	struct wait_counts counts;
 };
 
 /* One initiator's place at one node: deficit round robin runs over these. */
@@ -183,9 +192,9 @@ void node_set_limit(struct bridge_node *, int32_t limit);
 void node_set_cache(struct bridge_node *, unsigned users, int32_t cap);
 /* A sum of what several threads change: exact at rest. */
 uint32_t node_in_flight(const struct bridge_node *);
-uint64_t node_admitted(const struct bridge_node *);	/* without waiting */
+uint64_t node_admitted(const struct bridge_node *);	/* without waiting; an initiator or a LUN */
+uint64_t node_flushes(const struct bridge_node *);
 void node_count_max(struct bridge_node *);
-void node_read(struct bridge_node *, struct bridge_node_stats *);
 
 int32_t node_bcap(int32_t limit, unsigned users, int32_t cap);
 

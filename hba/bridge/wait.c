@@ -164,8 +164,8 @@ flow_rest(struct bridge_flow *f)
 static void
 count_waiting(struct bridge_flow *f, int by)
 {
-	for (int i = 0; i < LEVELS; i++)
-		flow_node(f, i)->waiting += (uint32_t)by;
+	flow_node(f, AT_INITIATOR)->counts.waiting += (uint32_t)by;
+	flow_node(f, AT_LUN)->counts.waiting += (uint32_t)by;
 }
 
 /* One more of its requests waits. */
@@ -228,14 +228,11 @@ wait_del(struct bridge_req *req)
 void
 wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 {
-	struct bridge_node *from = flow_node(f, AT_HOST);
 	struct dent *old = f->dent[AT_HOST];
 	bool was_here = f->at == AT_HOST;
 
 	if (was_here)
 		flow_unpark(f);
-	from->waiting -= f->queue.count;
-	to->waiting += f->queue.count;
 	if (!order_empty(&f->queue)) {
 		if (--old->busy == 0)
 			old->left = 0;
