@@ -54,6 +54,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_READ_16 = 0x88,
 	OP_COMPARE_WRITE = 0x89,
 	OP_WRITE_16 = 0x8a,
+	OP_ORWRITE_16 = 0x8b,
 	OP_WRITE_VERIFY_16 = 0x8e,
 	OP_VERIFY_16 = 0x8f,
 	OP_PREFETCH_16 = 0x90,

@@ -47,7 +47,7 @@ is_patient(struct bridge_req *req)
 
 	if (!req->refused_ns)
 		req->refused_ns = now;
-	return now - req->refused_ns < LUN_PATIENCE_NS;
+	return now - req->refused_ns < lun_patience_ns;
 }
 
 static void

@@ -5,6 +5,8 @@
 #include "inbox.h"
 #include "wait.h"
 
+uint64_t lun_patience_ns = 5000000000;
+
 /* Who has the lock looks at the ring before dropping it. */
 static void
 limit_follow(struct bridge_node *n)

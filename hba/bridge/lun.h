@@ -13,8 +13,8 @@ enum {
 	/* How long latencies are collected on a reactor before they are told to the LUN. */
 	LUN_TELL_NS = 1000 * 1000,
 };
-/* For so long a request is sent again; then its initiator gets the TASK SET FULL. */
-static const uint64_t LUN_PATIENCE_NS = 5000000000;
+/* For so long a request is sent again, 5 s; then its initiator gets the TASK SET FULL. A test may be less patient. */
+extern uint64_t lun_patience_ns;
 
 void lun_init(struct bridge_node *, uint32_t depth);
 /* -- under the lock -- */

@@ -195,6 +195,8 @@ node_free(struct bridge_node *n)
 {
 	if (!n)
 		return;
+	/* What nobody waits behind does not have to open before the end. */
+	node_gate_clear(n, GATE_FROZEN | GATE_TIMER);
 	assert(n->counts.waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
 	list_del(&n->look);
 	list_del(&n->tidy);

@@ -54,7 +54,7 @@ seen_init(struct seen *seen)
 	unsigned first;
 	int err;
 
-	*seen = (struct seen){ NULL };
+	*seen = (struct seen){ .node = NULL };
 	for (h = bridge_host_next(NULL); h; h = bridge_host_next(h)) {
 		first = seen->n;
 		err = host_see(seen, h);

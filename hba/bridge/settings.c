@@ -149,7 +149,7 @@ change_try(const struct change *c)
 static void
 changes_undo(const struct conf *running, const struct conf *loaded, const struct bridge_host *end)
 {
-	struct change c = { NULL };
+	struct change c = { .host = NULL };
 
 	while (change_next(&c, running, loaded) && c.host != end) {
 		if (policy_differs(&c))
@@ -219,7 +219,7 @@ change_finish(const struct change *c)
 int
 adapters_reload(const struct conf *running, const struct conf *loaded, char *why, size_t size)
 {
-	struct change c = { NULL };
+	struct change c = { .host = NULL };
 	int err;
 
 	while (change_next(&c, running, loaded)) {

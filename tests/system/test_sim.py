@@ -52,6 +52,34 @@ def limits(d):
         s.logout()
 
 
+def who(name):
+    """As the device knows an initiator: FNV-1a of its name."""
+    h = 0xcbf29ce484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001b3 % 2**64
+    return '%016x' % h
+
+
+@tap.test('each initiator keeps its own depth, over all its sessions and LUNs', conf=conf(
+    BUSY, initiators=[{'match': '*:three', 'depth': 3}, {'match': '*:seven', 'depth': 7, 'share': 3}, {'match': '*'}]))
+def initiators(d):
+    # A session's window is its depth; two sessions of one initiator could have twice as many out.
+    depth = {'three': 3, 'seven': 7, 'free': 20}
+    sessions = [(n, d.login(target=T, name=config.IQN + n)) for n in depth for _ in range(2)]
+    for _, s in sessions:
+        S.settle(s, 1)
+        S.settle(s, 2)
+    for r in range(20):
+        jobs = [(s, s.start(S.read16(8 * k, 8), read=4096, lun=(r + k) % 3)) for n, s in sessions for k in range(depth[n])]
+        assert all(s.wait(job).status == S.GOOD for s, job in jobs)
+    assert row(d, 'initiator', who(config.IQN + 'three'))['max'] == 3
+    assert row(d, 'initiator', who(config.IQN + 'seven'))['max'] == 7
+    assert 7 < row(d, 'initiator', who(config.IQN + 'free'))['max'] <= 20
+    assert row(d, 'adapter', 'hba')['max'] <= 20
+    for _, s in sessions:
+        s.logout()
+
+
 @tap.test('an adapter that is overrun goes offline, and the daemon lives on',
           conf=conf([{'name': 'a', 'service': '20ms', 'device_queue': 19}, {'name': 'b', 'service': '20ms', 'device_queue': 19}],
                     {'lun_depth': 20, 'target_depth': 20}))

@@ -37,6 +37,9 @@ static struct rig {
 	struct bridge_host *host;
 } rig;
 
+/* How the next adapter is configured, where rig_open's arguments do not say; a test that sets it clears it. */
+static struct conf_adapter rig_wants;
+
 static int
 rig_disk_open(struct disk *d)
 {
@@ -53,6 +56,7 @@ rig_open(unsigned reactors, uint32_t can_queue, uint32_t target_depth, uint32_t 
 	stats_thread_init(REACTORS_MAX);
 	assert_int_equal(reactors_start(reactors, 0), 0);
 	memset(&rig, 0, sizeof(rig));
+	rig.adapter = rig_wants;
 	list_init(&rig.conf.adapters);
 	list_init(&rig.adapter.disks);
 	list_add_tail(&rig.conf.adapters, &rig.adapter.link);

@@ -140,6 +140,34 @@ length_costs_at_its_rate(void **state)
 	srig_close();
 }
 
+/* What merging gains: one command, one cost. The data goes where each request said. */
+static void
+neighbours_in_one_command_cost_once(void **state)
+{
+	static char in[64][4096], out[64][4096];
+
+	srig_open(1, "can_queue: 64, lun_depth: 2, coalesce: yes, max_xfer: 64K",
+	    "{ name: d, driver: sim, service: 0, command_cost: 5ms, store: ram, size: 1G }");
+	srig_flow_get(0, 0, "d", "i");
+	for (int i = 0; i < 64; i++) {
+		memset(in[i], i + 1, sizeof(in[i]));
+		srig_new(0, DISK_WRITE, 4096u * (unsigned)i, in[i], sizeof(in[i]));
+	}
+	began = now_ns();
+	srig_submit(0, 0, 64);
+	srig_wait(64);
+	/* Two at once, the rest sixteen in one, where nothing comes between. */
+	assert_in_range(srig_row(SIM_DISK, "d").commands, 6, 8);
+	assert_in_range(took_ms(), 30, 200);
+	assert_int_equal(srig_row(SIM_DISK, "d").bytes, sizeof(in));
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(srig_cmd[i].req.io.result, 0);
+		assert_int_equal(srig_io(0, DISK_READ, 4096u * (unsigned)i, out[i], 4096), 0);
+	}
+	assert_memory_equal(in, out, sizeof(in));
+	srig_close();
+}
+
 static void
 a_held_queue_holds_its_reactor(void **state)
 {
@@ -165,6 +193,7 @@ main(void)
 		cmocka_unit_test(service_times_pass_side_by_side),
 		cmocka_unit_test(command_costs_follow_one_another),
 		cmocka_unit_test(length_costs_at_its_rate),
+		cmocka_unit_test(neighbours_in_one_command_cost_once),
 		cmocka_unit_test(a_held_queue_holds_its_reactor),
 	};
 
