@@ -89,8 +89,12 @@ turns_are_runs_of_one_sweep(void **state)
 	}
 	for (int f = 0; f < N; f++)
 		assert_int_equal(got[f], ROUNDS * ORDER_BATCH * (f == 3 ? 2 : 1));
-	/* 25 runs of 16 in a sweep over 300 addresses each: few of them begin again at the lowest. */
-	assert_in_range(jumps, 0, 8);
+	/*
+	 * In 25 runs of 16, and few of them begin again at the lowest; but on a
+	 * slow machine each batch may begin with one that waited long. Without a
+	 * sweep half of all 400 would be jumps.
+	 */
+	assert_in_range(jumps, 0, 40);
 	pcheck();
 	pend();
 }

@@ -344,6 +344,43 @@ the_response_comes_first(void **state)
 	ini_at_rest(&ini);
 }
 
+/*
+ * The same when the device server is done with a read, but its table is still
+ * being fetched: after the answer nothing of it may come, as its memory is the
+ * initiator's own again.
+ */
+static void
+a_read_that_fetches_its_table(void **state)
+{
+	static const uint8_t fns[] = { SRP_TSK_ABORT_TASK, SRP_TSK_ABORT_TASK_SET, SRP_TSK_LUN_RESET };
+
+	for (size_t i = 0; i < sizeof(fns); i++) {
+		struct srp_direct_buf d = build_desc(RIG_VA, RIG_KEY, 512);
+		uint64_t task, tag;
+		bool answered = false;
+
+		expose(&ini);
+		memcpy(mem_expose(ini.end, 0x4000, 77, 16), &d, 16);
+		mem_hold(ini.end, MEM_HOLD_READ);
+		task = ini_rw(&ini, &rig_u, false, 0, 1);
+		build_indirect(&rig_u, false, &d, 1, 0, 0x4000, 77);
+		ini_request(&ini, &rig_u);
+		mem_settle();
+		tag = function(&ini, fns[i], 0, task);
+		mem_settle();
+		mem_hold(ini.end, 0);
+		/* Its response, if any, comes before the function's. */
+		do {
+			rig_until(ini_poll(&ini, &got));
+			answered |= get64(got.rsp.tag) == tag;
+		} while (!answered);
+		mem_hide(ini.end, RIG_KEY);
+		ini_quiet_unit(&ini, 0);
+		ini_at_rest(&ini);
+		mem_hide(ini.end, 77);
+	}
+}
+
 int
 main(void)
 {
@@ -351,7 +388,7 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, up, down)
 		T(answers), T(abort_in_the_disk), T(abort_on_the_way), T(abort_and_invalidate),
 		T(leave_while_it_waits), T(another_channel), T(lun_reset), T(with_the_last_credit),
-		T(the_response_comes_first),
+		T(the_response_comes_first), T(a_read_that_fetches_its_table),
 #undef T
 	};
 
