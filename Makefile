@@ -96,9 +96,16 @@ $(B)/tests/bench/queues/cell: $(QUEUES_OBJ) $(LIB_OBJ)
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
 	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)
 
+# An SRP initiator for the guest.
+RAW_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/guest/srp_raw*.c)))
+$(B)/tests/guest/srp_raw: $(RAW_OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+-include $(RAW_OBJ:.o=.d)
+
 units: $(UNIT)
 fuzzers: $(FUZZ)
-tools: $(BENCH)
+tools: $(BENCH) $(B)/tests/guest/srp_raw
 
 deps:
 	@tests/deps
