@@ -232,6 +232,13 @@ credits_take(struct bridge_cpu *cpu, struct bridge_node *const node[LEVELS], boo
 	return NULL;
 }
 
+/* Does this reactor submit on a hardware queue of its own? */
+static inline bool
+cpu_submits(const struct bridge_cpu *cpu)
+{
+	return atomic_load_explicit(&cpu->to, memory_order_relaxed) == cpu->id;
+}
+
 /* Past nobody of its own flow, and past no gate. */
 static inline bool
 may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bool may_wait)
@@ -246,8 +253,7 @@ may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bo
 	if (unlikely(!atomic_load_explicit(&cpu->combines_here, memory_order_relaxed)))
 		return false;
 	/* What may not wait may not be sent to another reactor either. */
-	if (unlikely(!may_wait) &&
-	    atomic_load_explicit(&cpu->to, memory_order_relaxed) != cpu->id)
+	if (unlikely(!may_wait && !cpu_submits(cpu)))
 		return false;
 	return !gate_shut(f->host, node);
 }
@@ -352,6 +358,11 @@ submit(struct bridge_req *req, bool may_wait)
 		node[i] = flow_node(f, i);
 	if (likely(may_take(f, node, may_wait)))
 		slot = credits_take(cpu, node, &undone);
+	/* Between the two the mode may have changed. */
+	if (unlikely(slot && !may_wait && !cpu_submits(cpu))) {
+		slot_release(cpu, slot, node);
+		return BRIDGE_WOULD_WAIT;
+	}
 	if (likely(slot)) {
 		verdict = req_admit(cpu, req, slot, node);
 		if (unlikely(verdict == BRIDGE_DONE && req->io.result == -EAGAIN))
