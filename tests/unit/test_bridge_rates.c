@@ -1,4 +1,4 @@
-/* Rates in the bridge, against the real clock: never too early; too late only by what the machine is. */
+/* Rates in the bridge, against the real clock: nothing goes too early, and all goes in the end. */
 #include "policy_rig.h"
 
 #include <time.h>
@@ -92,7 +92,10 @@ what_was_saved_up_goes_at_once(void **state)
 {
 	start_paced(10, 0, 1000ull * MS);
 	ask(0, DISK_READ, 0, 11);
-	/* A second's worth and the one that is begun: at 10 a second they would need another second. */
+	/*
+	 * A second's worth and the one that is begun: at 10 a second they would
+	 * need another second.
+	 */
 	assert_true(wait_for(11) < 900ull * MS);
 	ask(0, DISK_READ, 0, 1);
 	assert_int_equal(count_done(), 11);
