@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench deps install clean help \
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench model model-long deps install clean help \
 	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
@@ -54,6 +54,7 @@ help:
 #: make bench          speed, beside tgt
 #: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
+#: make model          the bridge's models, by Spin; model-long: the large ones too
 #: make guest-bench    IOPS by queue mode through the kernel's initiator, in that guest
 #: make deps           installs the Debian packages that are missing
 #: make map            docs/MAP.md from the first sentence of each file
@@ -96,9 +97,16 @@ $(B)/tests/bench/queues/cell: $(QUEUES_OBJ) $(LIB_OBJ)
 build/fuzz/tests/fuzz/%: build/fuzz/tests/fuzz/%.o $(FAKE_OBJ:$(B)/%=build/fuzz/%) $(LIB_OBJ:$(B)/%=build/fuzz/%)
 	$(call say,LD,$@)clang -pthread -fsanitize=address,undefined,fuzzer -o $@ $^ $(PKG_LIBS)
 
+# An SRP initiator for the guest.
+RAW_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/guest/srp_raw*.c)))
+$(B)/tests/guest/srp_raw: $(RAW_OBJ)
+	$(call say,LD,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+-include $(RAW_OBJ:.o=.d)
+
 units: $(UNIT)
 fuzzers: $(FUZZ)
-tools: $(BENCH)
+tools: $(BENCH) $(B)/tests/guest/srp_raw
 
 deps:
 	@tests/deps
@@ -110,7 +118,7 @@ run:
 
 check: deps
 	@$(MAKE) --no-print-directory all units tools
-	$(Q)tests/run --build $(B) unit talk system meta guest
+	$(Q)tests/run --build $(B) unit talk system meta guest model
 
 check-quick: all units tools
 	$(Q)tests/run --build $(B) unit talk system meta
@@ -121,6 +129,12 @@ check-asan check-tsan: check-%:
 
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
+
+# The models need no build.
+model model-long:
+	@tests/deps model
+	$(Q)tests/run model
+	$(Q)$(if $(filter model-long,$@),SLUICE_LONG=1 tests/run model)
 
 guest-bench:
 	@tests/deps build guest

@@ -37,21 +37,20 @@ struct bridge_req {
 	struct disk_io io;
 	struct bridge_flow *flow;
 	void (*done)(struct bridge_req *);	/* on the flow's home reactor */
-	/* the bridge's own */
+	/* the bridge's own; what changes while it waits is one line of the cache */
 	struct list link;
 	struct bridge_op op;
-	struct msg home;
+	uint64_t wait_ns;		/* when it began to wait; 0: did not */
 	uint32_t slot;			/* tag, and with it */
 	uint32_t gen;			/* the slot's generation */
 	uint8_t state;
-	uint64_t wait_ns;		/* when it began to wait; 0: did not */
-	/* while it waits: its place among its flow's (order.c, tree.c) */
-	struct bridge_req *up, *left, *right;
-	uint32_t weight;
-	uint8_t place;
+	uint8_t place;			/* among its flow's (order.c) */
 	bool alone;			/* is sent again after a failure: takes nobody along */
 	bool unwanted;			/* cancelled while the disk had it: not sent again */
+	uint32_t weight;		/* in the tree */
 	struct merge *merge;		/* who rides with it, or with whom it rides (merge.c) */
+	struct msg home;
+	struct bridge_req *up, *left, *right;	/* while it waits and is sorted (tree.c) */
 	uint64_t sent_ns;		/* when the disk got it, if that is asked for (depth.c) */
 	uint64_t refused_ns;		/* when the disk first had no room for it; 0: not yet */
 };

@@ -6,6 +6,9 @@
 #include "lun.h"
 #include "wait.h"
 
+/* So often a reactor looks again for others before it goes on with its own. */
+enum { COMBINE_ROUNDS = 4 };
+
 void
 inbox_add(struct bridge_cpu *cpu, struct bridge_op *op, enum bridge_op_kind kind)
 {
@@ -151,12 +154,17 @@ inbox_combine(struct bridge_cpu *cpu)
 		return;
 	}
 	/* Look again after unlocking: who pushed meanwhile has failed to get the lock. */
-	while (inbox_any(h) && lock_try(&h->lock)) {
+	for (int i = 0; inbox_any(h) && lock_try(&h->lock); i++) {
 		inbox_run(cpu);
 		YIELD_POINT();
 		lock_drop(&h->lock);
 		if (BUG(4))
 			break;
+		/* What it let go waits for this to end: the rest in its next poll, which is soon. */
+		if (i == COMBINE_ROUNDS || bridge_grants.left == 0) {
+			cpu->kick = true;
+			break;
+		}
 	}
 }
 

@@ -41,16 +41,24 @@ counts_of(const struct bridge_node *n, struct wait_counts *sum)
 static void
 credits_read(struct bridge_node *n, struct bridge_node_stats *s)
 {
-	struct bridge_host *h = n->host;
+	uint32_t now = node_in_flight(n);
 
-	s->in_flight = node_in_flight(n);
-	s->flushes = node_flushes(n);
-	for (unsigned i = 0; n == h->node && i < REACTORS_MAX; i++)
-		if (h->queue_node[i]) {
-			s->in_flight += node_in_flight(h->queue_node[i]);
-			s->flushes += node_flushes(h->queue_node[i]);
-		}
-	n->max_in_flight = s->max_in_flight = MAX(n->max_in_flight, s->in_flight);
+	n->max_in_flight = MAX(n->max_in_flight, now);
+	s->in_flight += now;
+	s->max_in_flight += n->max_in_flight;
+	s->flushes += node_flushes(n);
+}
+
+static void
+queues_read(struct bridge_host *h, struct bridge_node_stats *s)
+{
+	uint32_t together = s->max_in_flight;
+
+	s->max_in_flight = 0;
+	for (unsigned i = 0; i < REACTORS_MAX; i++)
+		if (h->queue_node[i])
+			credits_read(h->queue_node[i], s);
+	s->max_in_flight = MAX(s->max_in_flight, together);
 }
 
 static uint32_t
@@ -74,6 +82,8 @@ node_read(struct bridge_node *n, struct bridge_node_stats *s)
 	s->limit = limit_of(n);
 	s->configured = n->level == AT_LUN ? n->depth.configured : s->limit;
 	credits_read(n, s);
+	if (n->level == AT_HOST)
+		queues_read(n->host, s);
 	s->fast = counts_of(n, &c);
 	s->waiting = c.waiting;
 	s->waited = s->slow = c.waits.n;

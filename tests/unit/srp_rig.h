@@ -104,6 +104,26 @@ rig_live(void)
 	return n;
 }
 
+/* -- time -- */
+
+static inline void
+rig_tick_run(void *later)
+{
+	struct srp_reactor *home = srp_reactor(reactor_self());
+	struct srp_channel *ch;
+
+	list_for_each(ch, &home->channels, link)
+		channel_tick(ch, reactor_now(home->reactor) + *(uint64_t *)later);
+}
+
+/* What the first reactor's timer would do so much later. */
+static inline void
+rig_tick(uint64_t later)
+{
+	fake_run(0, rig_tick_run, &later);
+	mem_settle();
+}
+
 /* -- the initiator -- */
 
 struct ini {
@@ -114,6 +134,8 @@ struct ini {
 	uint8_t multichan;		/* MULTI-CHANNEL RESULT */
 	uint16_t imm;			/* offset of immediate data, 0: none */
 	bool mute;			/* answers no request of the target */
+	unsigned events;		/* SRP_AER_REQ that came; the last one: */
+	struct { unsigned lun; uint32_t asc; bool solicited; } event;
 	struct srp_login_rsp rsp;
 };
 
@@ -241,7 +263,23 @@ ini_reply(struct ini *ini, uint8_t opcode, be64 tag)
 		mem_send(ini->end, &h, sizeof(h));
 }
 
-/* The next unit that is not about credits alone; false: none. Credits are counted. */
+static inline void
+ini_event(struct ini *ini, const struct got *got)
+{
+	const struct srp_aer_req *h = (const void *)got->b;
+	const uint8_t *sense = got->b + sizeof(*h);
+
+	assert_int_equal(got->len, sizeof(*h) + get32(h->sense_data_len));
+	assert_true(get32(h->sense_data_len) >= 18);
+	assert_int_equal(h->sol_not, got->solicited ? SRP_SOLNT : 0);
+	ini->events++;
+	ini->event.lun = (unsigned)scsi_lun_number(h->lun);
+	ini->event.asc = (uint32_t)(sense[2] & 15) << 16 | (uint32_t)sense[12] << 8 | sense[13];
+	ini->event.solicited = got->solicited;
+	ini_reply(ini, SRP_AER_RSP, h->tag);
+}
+
+/* The next response or logout; false: none. Credits are counted, requests of the target answered. */
 static inline bool
 ini_poll(struct ini *ini, struct got *got)
 {
@@ -254,6 +292,10 @@ ini_poll(struct ini *ini, struct got *got)
 		if (got->b[0] != SRP_T_LOGOUT) {
 			ini->limit += get32(got->rsp.req_lim_delta);
 			ini->granted += get32(got->rsp.req_lim_delta);
+		}
+		if (got->b[0] == SRP_AER_REQ) {
+			ini_event(ini, got);
+			continue;
 		}
 		if (got->b[0] != SRP_CRED_REQ)
 			return true;

@@ -394,41 +394,17 @@ no_device(void **state)
 
 /* -- silence -- */
 
-struct tick {
-	uint64_t later;
-};
-
-/* What the reactor's timer would do so much later. */
-static void
-tick_run(void *arg)
-{
-	struct tick *t = arg;
-	struct srp_reactor *home = srp_reactor(reactor_self());
-	struct srp_channel *ch;
-
-	list_for_each(ch, &home->channels, link)
-		channel_tick(ch, reactor_now(home->reactor) + t->later);
-}
-
 static void
 silence(void **state)
 {
-	struct tick t = { .later = 0 };
-	struct mem_count before;
-
-	fake_run(0, tick_run, &t);
+	rig_tick(0);
 	assert_int_equal(mem_count(ini.end).writes, 0);
-	t.later = IDLE_NS + SEC;
-	fake_run(0, tick_run, &t);
-	mem_settle();
+	rig_tick(IDLE_NS + SEC);
 	/* A write of nothing, which the device answers though the initiator sleeps. */
-	before = mem_count(ini.end);
-	assert_int_equal(before.writes, 1);
+	assert_int_equal(mem_count(ini.end).writes, 1);
 	ini_at_rest(&ini);
 	mem_arm(ini.end, 1, MEM_FAIL);
-	t.later = 3 * IDLE_NS;
-	fake_run(0, tick_run, &t);
-	mem_settle();
+	rig_tick(3 * IDLE_NS);
 	assert_int_equal(mem_hit(ini.end), MEM_AT_WRITE);
 	dropped();
 }
@@ -437,12 +413,10 @@ silence(void **state)
 static void
 never_established(void **state)
 {
-	struct tick t = { .later = ESTABLISH_NS + SEC };
-
 	ini_free(&ini);
 	mem.hold = MEM_HOLD_ESTABLISHED;
 	ini_login_as(&ini, (struct say){ 0 });
-	fake_run(0, tick_run, &t);
+	rig_tick(ESTABLISH_NS + SEC);
 	dropped();
 }
 

@@ -1,88 +1,119 @@
-/* Target ports: derived from the name or configured, and named in a login in either order of halves. */
+/* Target ports: where their identifiers come from, who finds which target where, and old initiators. */
 #include "srp_rig.h"
 
-static void
-derived_from_the_name(void **state)
-{
-	uint8_t a[16], again[16], b[16];
+static const uint8_t ext[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, guid[8] = { 9, 10, 11, 12, 13, 14, 15, 16 };
 
-	rig_init(1);
+static void
+derived(void **state)
+{
+	uint8_t a[16], b[16], again[16];
+
 	port_id(&fakes.target[0], a);
-	port_id(&fakes.target[0], again);
 	port_id(&fakes.target[1], b);
+	port_id(&fakes.target[0], again);
 	assert_memory_equal(a, again, 16);
 	assert_memory_not_equal(a, b, 16);
-	/* Of one port, and given by no maker. */
+	/* As an EUI-64 that nobody else has: local, of one port. */
 	assert_int_equal(a[8] & 3, 2);
-	memcpy(rig_conf[0].id_ext, "\1\2\3\4\5\6\7\10", 8);
-	port_id(&fakes.target[0], again);
-	assert_memory_equal(again, "\1\2\3\4\5\6\7\10", 8);
-	assert_memory_equal(again + 8, a + 8, 8);
-	memcpy(rig_conf[0].ioc_guid, "\21\22\23\24\25\26\27\30", 8);
-	port_id(&fakes.target[0], again);
-	assert_memory_equal(again + 8, "\21\22\23\24\25\26\27\30", 8);
+	assert_int_equal(b[8] & 3, 2);
 }
 
 static void
-swap(uint8_t id[16])
+configured(void **state)
 {
-	uint8_t half[8];
+	uint8_t id[16], was[16];
 
-	memcpy(half, id, 8);
-	memmove(id, id + 8, 8);
-	memcpy(id + 8, half, 8);
+	port_id(&fakes.target[0], was);
+	memcpy(rig_conf[0].id_ext, ext, 8);
+	port_id(&fakes.target[0], id);
+	assert_memory_equal(id, ext, 8);
+	assert_memory_equal(id + 8, was + 8, 8);
+	memcpy(rig_conf[0].ioc_guid, guid, 8);
+	port_id(&fakes.target[0], id);
+	assert_memory_equal(id, ext, 8);
+	assert_memory_equal(id + 8, guid, 8);
 }
 
-/* R18: revision 10 has the halves the other way round; here all ports are in one order. */
-static void
-either_order_of_halves(void **state)
+static struct target *
+find(const struct conf_portal *portal, const uint8_t id[16])
 {
-	struct login_req login = { 0 };
-	uint8_t port[16], mine[16];
+	struct login_req req = { 0 };
 
-	for (unsigned i = 0; i < 16; i++)
-		mine[i] = (uint8_t)i;
-	rig_init(1);
-	rig_start(1);
-	port_id(&fakes.target[1], port);
-	memcpy(login.t_port, port, 16);
-	memcpy(login.i_port, mine, 16);
-	assert_ptr_equal(port_find(&fakes.portal, &login), target_find(fakes.target[1].name));
-	assert_memory_equal(login.t_port, port, 16);
-	assert_memory_equal(login.i_port, mine, 16);
-	swap(login.t_port);
-	swap(login.i_port);
-	assert_ptr_equal(port_find(&fakes.portal, &login), target_find(fakes.target[1].name));
-	assert_memory_equal(login.t_port, port, 16);
-	assert_memory_equal(login.i_port, mine, 16);
-	login.t_port[3] ^= 1;
-	assert_null(port_find(&fakes.portal, &login));
-	rig_stop();
+	memcpy(req.t_port, id, 16);
+	return port_find(portal, &req);
 }
 
-/* A target is there on its own portals only. */
 static void
-on_its_portals(void **state)
+found(void **state)
 {
 	struct conf_portal elsewhere = fakes.portal;
-	struct login_req login = { 0 };
+	uint8_t id[16], none[16] = { 0 };
 
-	rig_init(1);
-	rig_start(1);
-	port_id(&fakes.target[0], login.t_port);
-	assert_null(port_find(&elsewhere, &login));
-	assert_non_null(port_find(&fakes.portal, &login));
-	rig_stop();
+	for (int i = 0; i < FAKE_TARGETS; i++) {
+		port_id(&fakes.target[i], id);
+		assert_ptr_equal(find(&fakes.portal, id), target_find(fakes.target[i].name));
+		assert_null(find(&elsewhere, id));
+		for (int k = 0; k < 16; k++) {
+			id[k] ^= 1;
+			assert_null(find(&fakes.portal, id));
+			id[k] ^= 1;
+		}
+	}
+	assert_null(find(&fakes.portal, none));
+}
+
+/* R18: draft revision 10 has the halves of both ports the other way round; it is the same port. */
+static void
+swapped(void **state)
+{
+	struct login_req req = { .i_port = { 1, [8] = 2 } };
+	struct srp_login_req h = login_build((struct say){ .flags = SRP_MULTICHAN_MULTI });
+	struct ini a, b;
+	uint8_t id[16];
+
+	port_id(&fakes.target[0], id);
+	memcpy(req.t_port, id + 8, 8);
+	memcpy(req.t_port + 8, id, 8);
+	assert_ptr_equal(port_find(&fakes.portal, &req), target_find(fakes.target[0].name));
+	assert_memory_equal(req.t_port, id, 16);
+	assert_int_equal(req.i_port[0], 2);
+	assert_int_equal(req.i_port[8], 1);
+
+	/* Over the fabric: a second channel of the same initiator port. */
+	ini_login_as(&a, (struct say){ .flags = SRP_MULTICHAN_MULTI });
+	memcpy(id, h.target_port_id, 16);
+	memcpy(h.target_port_id, id + 8, 8);
+	memcpy(h.target_port_id + 8, id, 8);
+	memcpy(id, h.initiator_port_id, 16);
+	memcpy(h.initiator_port_id, id + 8, 8);
+	memcpy(h.initiator_port_id + 8, id, 8);
+	b = (struct ini){ .tag = 1, .end = mem_connect(&fakes.portal, &h, sizeof(h)) };
+	mem_settle();
+	ini_entered(&b);
+	assert_int_equal(b.multichan, SRP_MULTICHAN_MAINTAINED);
+	ini_free(&a);
+	ini_free(&b);
+}
+
+static void
+text(void **state)
+{
+	char buf[33];
+
+	port_text(buf, sizeof(buf), ext, 8);
+	assert_string_equal(buf, "0102030405060708");
+	port_text(buf, 5, ext, 8);
+	assert_string_equal(buf, "0102");
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(derived_from_the_name),
-		cmocka_unit_test(either_order_of_halves),
-		cmocka_unit_test(on_its_portals),
+#define T(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
+		T(derived), T(configured), T(found), T(swapped), T(text),
+#undef T
 	};
 
-	return cmocka_run_group_tests_name("srp_port", tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
