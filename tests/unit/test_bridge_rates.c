@@ -103,6 +103,19 @@ what_was_saved_up_goes_at_once(void **state)
 	pend();
 }
 
+/* Many requests for one alarm; what was saved up is 50 of them. */
+static void
+a_high_rate_is_kept_too(void **state)
+{
+	uint64_t from = now_ns();
+
+	start_paced(50000, 0, 1 * MS);
+	ask(0, DISK_READ, 0, 2000);
+	wait_for(2000);
+	assert_true(now_ns() - from >= 38ull * MS);
+	pend();
+}
+
 /* Nobody else has to wait, and no credit is kept by those who do. */
 static void
 others_are_not_held_up(void **state)
@@ -195,6 +208,7 @@ main(void)
 		cmocka_unit_test(so_many_a_second_over_all_sessions),
 		cmocka_unit_test(so_many_bytes_a_second),
 		cmocka_unit_test(what_was_saved_up_goes_at_once),
+		cmocka_unit_test(a_high_rate_is_kept_too),
 		cmocka_unit_test(others_are_not_held_up),
 		cmocka_unit_test(a_cancelled_one_frees_its_place),
 		cmocka_unit_test(another_login_brings_other_rates),
