@@ -1,11 +1,14 @@
-/* What must be looked at again at a certain time: a heap under the lock, and a timer for its top. */
+/* What must be looked at again at a certain time: a heap, and a timer for its top. */
 #include "alarm.h"
 
 #include "host.h"
 #include "inbox.h"
 #include "run.h"
 
-/* The right half of the earlier one melds with the other heap and becomes its left: O(log n), amortised. */
+/*
+ * The right half of the earlier one melds with the other heap and becomes its
+ * left: O(log n), amortised.
+ */
 static struct alarm *
 meld(struct alarm *a, struct alarm *b)
 {

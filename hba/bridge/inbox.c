@@ -1,6 +1,7 @@
 /* Operations of all reactors on one adapter, run by whoever gets the lock; nobody waits for it. */
 #include "inbox.h"
 
+#include "back.h"
 #include "conf.h"
 #include "flow.h"
 #include "lun.h"
@@ -78,20 +79,14 @@ oldest_first(struct bridge_op *op)
 	return fifo;
 }
 
-/* The disk did not do it: to the front of its flow, unless it was cancelled meanwhile. */
+/* The disk had no room. Who was cancelled meanwhile takes nobody along any more. */
 static void
-again(struct bridge_req *req, bool full)
+refused(struct bridge_req *req)
 {
-	struct bridge_flow *f = req->flow;
-
-	if (full)
-		lun_full(flow_node(f, AT_LUN), now_ns());
-	if (!req->unwanted) {
-		wait_again(f, req);
-		return;
-	}
-	req->state = REQ_UNWANTED;
-	list_add_tail(&bridge_grants.run, &req->link);
+	lun_full(flow_node(req->flow, AT_LUN), now_ns());
+	if (req->unwanted && req->merge)
+		back_unmerge(req);
+	back_queue(req);
 }
 
 static void
@@ -111,8 +106,10 @@ op_run(struct bridge_host *h, struct bridge_op *op)
 		wait_release(h, container_of(op, struct slot, op));
 		break;
 	case OP_AGAIN:
+		refused(req);
+		break;
 	case OP_ALONE:
-		again(req, op->kind == OP_AGAIN);
+		back_queue(req);
 		break;
 	case OP_TOOK:
 		lun_told(container_of(op, struct credit_cache, op));
