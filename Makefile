@@ -117,7 +117,7 @@ $(STRESS_OBJ): ALL_CFLAGS += -DBQ_YIELD
 define stress
 $(2)/%.o: %.c
 	@mkdir -p $$(@D)
-	$$(call say,CC,$$< $(3))$$(CC) $$(ALL_CFLAGS) -DBQ_YIELD $(3) -c -o $$@ $$<
+	$$(call say,CC,$$@)$$(CC) $$(ALL_CFLAGS) -DBQ_YIELD $(3) -c -o $$@ $$<
 $(1): $(4:%.c=$(2)/%.o) $(5) $$(STRESS_REST)
 	$$(call say,LD,$$@)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS)
 -include $(4:%.c=$(2)/%.d)

@@ -125,6 +125,7 @@ void world_run_all(void (*fn)(struct msg *));	/* counted in outstanding: each mu
 void world_silence(void);		/* waits until nothing is outstanding; barks if nothing moves */
 void world_until(bool (*is_so)(void));	/* the same, for anything */
 void world_pass(unsigned moves);	/* lets so much happen */
+void world_turn(void);			/* each reactor is finished with what it was doing */
 void world_check(void);			/* the bridge's own recount */
 /* Lets all go that the device holds, or would. */
 void world_let_go(void);

@@ -129,6 +129,8 @@ reset(enum bridge_kind kind, const char *name, struct limit *l)
 	frozen.kind = kind;
 	frozen.name = name;
 	sure(bridge_freeze(world.host, kind, name) == 0);
+	/* Who has looked at the gate before that has taken its credits now. */
+	world_turn();
 	world_until(all_is_home);
 	sure(atomic_load(&l->in) == 0);
 	/* From here to the thaw nothing may come, however many wait. */

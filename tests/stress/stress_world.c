@@ -423,8 +423,15 @@ close_on(void *arg)
 }
 
 static void
-wake_up(void *arg)
+nothing(void *arg)
 {
+}
+
+void
+world_turn(void)
+{
+	for (unsigned i = 0; i < world.shape.reactors; i++)
+		reactor_call(reactor_get(i), nothing, NULL);
 }
 
 void
@@ -433,8 +440,7 @@ world_let_go(void)
 	for (unsigned i = 0; i < world.shape.reactors; i++)
 		for (unsigned k = 0; k < world.shape.jobs; k++)
 			atomic_store(&world.hw[i].job[k].held, false);
-	for (unsigned i = 0; i < world.shape.reactors; i++)
-		reactor_call(reactor_get(i), wake_up, NULL);
+	world_turn();
 }
 
 void
