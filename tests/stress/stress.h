@@ -3,6 +3,7 @@
 #define STRESS_H
 
 #include <limits.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,6 +90,7 @@ extern struct world {
 	/* Called on the home reactor when a job has come back; NULL: nothing more. */
 	void (*back)(struct hw *, struct job *);
 	atomic_int outstanding;		/* jobs, and whoever will still submit some */
+	sem_t silence;			/* nothing is; perhaps something again */
 	atomic_ulong duplicates;	/* completions that came twice */
 } world;
 
@@ -108,6 +110,12 @@ one_in(unsigned *seed, unsigned n)
 }
 
 /* -- the device's side -- */
+
+enum disk_result device_submit(struct disk_io *);
+bool device_poll(struct poller *);
+bool device_idle(struct poller *);
+void device_finish(struct hw *, struct job *);	/* here and now; it was held */
+void hw_moved(struct hw *);		/* for the dog */
 
 static inline struct hw *
 hw_self(void)
@@ -143,8 +151,6 @@ hw_of(struct msg *m)
 	return container_of(m, struct hw, msg);
 }
 
-/* The device is finished with what it held. */
-void device_finish(struct hw *, struct job *);
 void world_over(void);			/* one thing less is outstanding */
 struct job *job_free(struct hw *);	/* one that does not pend, or NULL */
 /* Submits it with fn, as disk and ini say. What comes of it is counted. */
