@@ -90,18 +90,35 @@ back_again(struct bridge_host *h, struct bridge_cpu *cpu, struct bridge_req *req
 }
 
 void
+back_wait(struct bridge_req *req)
+{
+	if (!req->unwanted) {
+		wait_again(req->flow, req);
+		return;
+	}
+	req->state = REQ_UNWANTED;
+	list_add_tail(&bridge_grants.run, &req->link);
+}
+
+void
+back_part(struct bridge_req *leader)
+{
+	if (unlikely(leader->merge != NULL) && merge_is_unwanted(leader))
+		back_unmerge(leader);
+}
+
+void
 back_unmerge(struct bridge_req *leader)
 {
-	struct bridge_flow *f = leader->flow;
 	struct list riders;
 
 	list_init(&riders);
-	merge_end(&f->host->merges, leader, &riders);
+	merge_end(&leader->flow->host->merges, leader, &riders);
 	while (!list_empty(&riders)) {
 		struct bridge_req *rider = list_first(&riders, struct bridge_req, link);
 
 		list_del(&rider->link);
 		rider->refused_ns = leader->refused_ns;
-		wait_again(f, rider);
+		back_wait(rider);
 	}
 }

@@ -1,6 +1,7 @@
 /* Operations of all reactors on one adapter, run by whoever gets the lock; nobody waits for it. */
 #include "inbox.h"
 
+#include "back.h"
 #include "conf.h"
 #include "flow.h"
 #include "lun.h"
@@ -75,20 +76,14 @@ oldest_first(struct bridge_op *op)
 	return fifo;
 }
 
-/* The disk did not do it: to the front of its flow, unless it was cancelled meanwhile. */
+/* The disk did not do it. */
 static void
 again(struct bridge_req *req, bool full)
 {
-	struct bridge_flow *f = req->flow;
-
 	if (full)
-		lun_full(flow_node(f, AT_LUN), now_ns());
-	if (!req->unwanted) {
-		wait_again(f, req);
-		return;
-	}
-	req->state = REQ_UNWANTED;
-	list_add_tail(&bridge_grants.run, &req->link);
+		lun_full(flow_node(req->flow, AT_LUN), now_ns());
+	back_part(req);
+	back_wait(req);
 }
 
 static void
