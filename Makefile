@@ -151,7 +151,9 @@ bench:
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
 
-bench-queues: $(B)/tests/bench/queues/cell
+bench-queues:
+	@tests/deps build
+	@$(MAKE) --no-print-directory $(B)/tests/bench/queues/cell
 	$(Q)tests/bench/queues/run --build $(B)
 
 map:

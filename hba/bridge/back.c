@@ -9,8 +9,8 @@
 #include "stats.h"
 #include "wait.h"
 
-COUNTER(fulls, "bridge_disk_full", "times that a disk had no room for a command, which was sent again");
-COUNTER(splits, "bridge_splits", "merged commands that failed, so that each request was sent alone");
+COUNTER(fulls, "bridge_disk_full", "commands that a disk had no room for, sent again");
+COUNTER(splits, "bridge_splits", "merged commands that failed: each request was sent alone");
 
 static void
 req_home(struct msg *m)
@@ -90,7 +90,7 @@ back_again(struct bridge_host *h, struct bridge_cpu *cpu, struct bridge_req *req
 }
 
 void
-back_wait(struct bridge_req *req)
+back_queue(struct bridge_req *req)
 {
 	if (!req->unwanted) {
 		wait_again(req->flow, req);
@@ -119,6 +119,6 @@ back_unmerge(struct bridge_req *leader)
 
 		list_del(&rider->link);
 		rider->refused_ns = leader->refused_ns;
-		back_wait(rider);
+		back_queue(rider);
 	}
 }

@@ -7,6 +7,9 @@
 #include "lun.h"
 #include "wait.h"
 
+/* So often a reactor looks again for others before it goes on with its own. */
+enum { COMBINE_ROUNDS = 4 };
+
 void
 inbox_add(struct bridge_cpu *cpu, struct bridge_op *op, enum bridge_op_kind kind)
 {
@@ -76,14 +79,13 @@ oldest_first(struct bridge_op *op)
 	return fifo;
 }
 
-/* The disk did not do it. */
+/* The disk had no room. Who was cancelled meanwhile takes nobody along any more. */
 static void
-again(struct bridge_req *req, bool full)
+refused(struct bridge_req *req)
 {
-	if (full)
-		lun_full(flow_node(req->flow, AT_LUN), now_ns());
+	lun_full(flow_node(req->flow, AT_LUN), now_ns());
 	back_part(req);
-	back_wait(req);
+	back_queue(req);
 }
 
 static void
@@ -103,8 +105,10 @@ op_run(struct bridge_host *h, struct bridge_op *op)
 		wait_release(h, container_of(op, struct slot, op));
 		break;
 	case OP_AGAIN:
+		refused(req);
+		break;
 	case OP_ALONE:
-		again(req, op->kind == OP_AGAIN);
+		back_queue(req);
 		break;
 	case OP_TOOK:
 		lun_told(container_of(op, struct credit_cache, op));
@@ -146,12 +150,17 @@ inbox_combine(struct bridge_cpu *cpu)
 		return;
 	}
 	/* Look again after unlocking: who pushed meanwhile has failed to get the lock. */
-	while (inbox_any(h) && lock_try(&h->lock)) {
+	for (int i = 0; inbox_any(h) && lock_try(&h->lock); i++) {
 		inbox_run(cpu);
 		YIELD_POINT();
 		lock_drop(&h->lock);
 		if (BUG(4))
 			break;
+		/* What it let go waits for this to end: the rest in its next poll, which is soon. */
+		if (i == COMBINE_ROUNDS || bridge_grants.left == 0) {
+			cpu->kick = true;
+			break;
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-/* Merged commands in the bridge: one slot, one charge, one result, and each request alone when that is bad. */
+/* Merged commands: one slot, one charge, one result, and each request alone when that is bad. */
 #include "policy_rig.h"
 
 #include <time.h>

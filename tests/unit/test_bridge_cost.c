@@ -1,4 +1,4 @@
-/* What a command costs its initiator's turn, by number or by length; and what statistics say of waits. */
+/* What a command costs its initiator's turn; and what statistics say of waits. */
 #include "policy_rig.h"
 
 #include <time.h>
@@ -71,7 +71,10 @@ by_command_commands_are_shared(void **state)
 	}
 }
 
-/* The largest command there is: its initiator still has one in each round, as others have their turns. */
+/*
+ * The largest command there is: its initiator still has one in each round, as
+ * others have their turns.
+ */
 static void
 the_largest_has_one_a_round(void **state)
 {

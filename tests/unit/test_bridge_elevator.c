@@ -65,7 +65,10 @@ without_it_they_go_as_they_came(void **state)
 	pend();
 }
 
-/* Several initiators at one LUN: each turn is a run, all runs are parts of one sweep, shares are exact. */
+/*
+ * Several initiators at one LUN: each turn is a run, all runs are parts of one
+ * sweep, shares are exact.
+ */
 static void
 turns_are_runs_of_one_sweep(void **state)
 {
