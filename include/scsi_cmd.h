@@ -119,6 +119,11 @@ struct scsi_cmd {
 	uint32_t step;
 	uint64_t scratch[4];
 	struct buf_wait buf_wait;
+	/*
+	 * The bytes of the disk it asks for, from cmd_io on: those in req.io are
+	 * a merged command's, on another reactor, while the bridge has it.
+	 */
+	uint64_t disk_at, disk_len;
 	struct bridge_req req;
 
 	uint8_t sense[SCSI_SENSE_MAX];
