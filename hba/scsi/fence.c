@@ -24,19 +24,19 @@ fence_orphan_in(const struct lu *lu, uint64_t offset, uint64_t len)
 	const struct scsi_cmd *orphan;
 
 	list_for_each(orphan, &lu->orphans, fence)
-		if (fence_overlap(orphan->disk_at, orphan->disk_len, offset, len))
+		if (fence_overlap(orphan->at, orphan->span, offset, len))
 			return true;
 	return false;
 }
 
 /* Must it wait, when all with a smaller turn go first? Under lu->lock. */
 static bool
-fence_stops(const struct scsi_cmd *cmd, uint64_t turn)
+fence_stops(const struct lu *lu, const struct disk_io *io, uint64_t turn)
 {
-	if (cmd->req.io.op == DISK_FLUSH)
+	if (io->op == DISK_FLUSH)
 		return false;
-	return fence_orphan_in(cmd->lu, cmd->disk_at, cmd->disk_len) ||
-	    range_is_locked(cmd->lu, cmd->disk_at, cmd->disk_len, turn);
+	return fence_orphan_in(lu, io->offset, io->len) ||
+	    range_is_locked(lu, io->offset, io->len, turn);
 }
 
 void
@@ -114,7 +114,7 @@ fence_park(struct scsi_cmd *cmd)
 	if (cmd->flags & CMD_HAS_LOCK)
 		return false;
 	pthread_mutex_lock(&lu->lock);
-	park = fence_stops(cmd, UINT64_MAX);
+	park = fence_stops(lu, &cmd->req.io, UINT64_MAX);
 	if (park) {
 		cmd->turn = ++lu->turns;
 		lu->parked |= 1ull << reactor_id(home);
@@ -152,7 +152,7 @@ fence_run(struct core *core)
 		bool wait;
 
 		pthread_mutex_lock(&cmd->lu->lock);
-		wait = fence_stops(cmd, cmd->turn);
+		wait = fence_stops(cmd->lu, &cmd->req.io, cmd->turn);
 		if (wait)	/* fence_lower has forgotten this reactor */
 			cmd->lu->parked |= 1ull << reactor_id(cmd->nexus->reactor);
 		pthread_mutex_unlock(&cmd->lu->lock);

@@ -140,7 +140,7 @@ cmd_is_before(const struct scsi_cmd *cmd, const struct scsi_cmd *lock)
 	if (!(cmd->flags & CMD_IN_DISK) && !(cmd->flags & CMD_PARKED && cmd->turn < lock->turn))
 		return false;
 	return cmd->req.io.op != DISK_FLUSH &&
-	    fence_overlap(cmd->disk_at, cmd->disk_len, lock_offset(lock), lock_len(lock));
+	    fence_overlap(cmd->at, cmd->span, lock_offset(lock), lock_len(lock));
 }
 
 /*
