@@ -124,7 +124,7 @@ check_flow(struct check *c, const struct bridge_flow *f)
 		struct recount *r = &flow_node(f, i)->recount;
 
 		r->waiting += waiting;
-		if (f->at != NOWHERE && (i == AT_INITIATOR ? f->at == AT_HOST : i < f->at))
+		if (f->at != NOWHERE && flow_has_passed(f, i, f->at))
 			r->outer++;
 	}
 }

@@ -30,10 +30,12 @@ wait_touch_all(struct bridge_host *h)
 		wait_touch(n);
 }
 
-/* Nodes that have let a flow pass which now waits at `at`. An initiator counts only what is sure to run next. */
-static bool
-has_passed(int level, int at)
+bool
+flow_has_passed(const struct bridge_flow *f, int level, int at)
 {
+	/* Who waits for his own queue would keep places that others could use at once. */
+	if (at == AT_HOST && flow_node(f, AT_HOST) != f->host->node)
+		return false;
 	return level == AT_INITIATOR ? at == AT_HOST : level < at;
 }
 
@@ -59,7 +61,7 @@ flow_park(struct bridge_flow *f, int at)
 	}
 	f->at = (uint8_t)at;
 	for (int i = 0; i < at; i++)
-		if (has_passed(i, at))
+		if (flow_has_passed(f, i, at))
 			flow_node(f, i)->outer++;
 	YIELD_POINT();
 	if (at != AT_HOST)
@@ -82,7 +84,7 @@ flow_unpark(struct bridge_flow *f)
 		list_add_tail(&d->node->host->tidy, &d->node->tidy);
 	f->at = NOWHERE;
 	for (int i = 0; i < at; i++)
-		if (has_passed(i, at)) {
+		if (flow_has_passed(f, i, at)) {
 			struct bridge_node *n = flow_node(f, i);
 
 			n->outer--;
