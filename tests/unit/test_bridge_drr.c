@@ -83,7 +83,7 @@ static void
 one_with_64_flows_is_one_of_65(void **state)
 {
 	int got[ARRAY_LEN(flows)], sum = 0;
-	char name[8];
+	char name[16];
 
 	start(1, 128, 128, 64, 64);
 	for (int f = 0; f < 64; f++) {
