@@ -113,6 +113,17 @@ initiator_recycle(struct bridge_host *h, const char *name)
 	return NULL;
 }
 
+/* Another login with the same depth keeps what an administrator has set meanwhile. */
+static void
+initiator_limit(struct initiator *ini, uint32_t depth)
+{
+	if (depth == ini->depth)
+		return;
+	ini->depth = depth;
+	node_set_limit(ini->node,
+	    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
+}
+
 /* A name that has left and comes back finds what it still has in flight. */
 static struct initiator *
 initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
@@ -132,12 +143,7 @@ initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
 		list_add_tail(&h->initiators, &ini->link);
 		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
 	}
-	/* Another login with the same depth keeps what an administrator has set meanwhile. */
-	if (depth != ini->depth) {
-		ini->depth = depth;
-		node_set_limit(ini->node,
-		    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
-	}
+	initiator_limit(ini, depth);
 	ini->flows++;
 	return ini;
 }
@@ -299,6 +305,19 @@ bridge_flow_get(struct disk *disk, const char *initiator, const struct bridge_li
 	/* A depth may have grown. */
 	host_unlock(h, true);
 	return f;
+}
+
+void
+bridge_flow_limit(struct bridge_flow *f, const struct bridge_limits *limits)
+{
+	struct bridge_host *h = f->host;
+
+	OWNED_BY(f->home);
+	host_lock(h);
+	f->weight = MAX(limits->weight, 1u);
+	initiator_limit(f->initiator, limits->depth);
+	initiator_pace(f->initiator, h, limits);
+	host_unlock(h, true);
 }
 
 void
