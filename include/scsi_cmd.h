@@ -66,6 +66,7 @@ enum {					/* cmd->flags */
 	CMD_HAS_LOCK = 1 << 6,		/* they are */
 	CMD_LENT = 1 << 7,		/* answered with memory of the disk, and not yet released */
 	CMD_CHANGING = 1 << 8,		/* a change of reservations waits for the disk: hba/scsi/reserve.c */
+	CMD_YIELDED = 1 << 9,		/* a long one: goes on in the next turn of the loop: hba/scsi/yield.c */
 };
 
 /*
@@ -106,7 +107,7 @@ struct scsi_cmd {
 	struct nexus_lun *nlun;
 	const struct cmd_row *row;
 	struct list task;		/* in nexus->tasks */
-	struct list fence;		/* parked, an orphan, or in the unit's locks: hba/scsi/fence.c */
+	struct list fence;		/* parked, an orphan, in the unit's locks, or yielded: hba/scsi/fence.c */
 	uint64_t turn;			/* its place among those that are parked or lock; and with a */
 	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
 	struct change *change;		/* with CMD_CHANGING; NULL: it has not begun */

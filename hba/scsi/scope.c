@@ -12,6 +12,7 @@
 #include "submit.h"
 #include "tmf.h"
 #include "ua.h"
+#include "yield.h"
 
 struct scope
 scope_of(const struct scsi_tmf *tmf)
@@ -75,6 +76,8 @@ tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct
 		cmd->flags &= (uint16_t)~CMD_IN_DISK;
 	} else if (cmd->flags & CMD_PARKED) {
 		fence_unpark(cmd);
+	} else if (cmd->flags & CMD_YIELDED) {
+		yield_cancel(cmd);
 	} else if (cmd->flags & CMD_CHANGING) {
 		reserve_abandon(cmd);
 	} else {

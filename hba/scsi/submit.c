@@ -20,7 +20,7 @@ scsi_complete(struct scsi_cmd *cmd)
 {
 	struct nexus *nexus = cmd->nexus;
 
-	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED | CMD_CHANGING)));
+	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED | CMD_CHANGING | CMD_YIELDED)));
 	cmd->flags &= (uint16_t)~CMD_WANT_DATA;
 	list_del(&cmd->task);
 	nexus->ntasks--;

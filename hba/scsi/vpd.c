@@ -110,7 +110,7 @@ extended_body(const struct scsi_cmd *cmd, uint8_t *p)
 	return 60;
 }
 
-/* SBC-3 6.6.4. */
+/* SBC-3 6.6.4. WSNZ: with a limit, WRITE SAME does not take 0 blocks for all the rest. */
 static unsigned
 limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 {
@@ -118,7 +118,7 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 
 	enum { WSNZ = 0x01, OPTIMAL = 1024 * 1024 };
 
-	p[4 - HEADER] = WSNZ;
+	p[4 - HEADER] = zero_same_blocks(lu) ? WSNZ : 0;
 	p[5 - HEADER] = UINT8_MAX;	/* MAXIMUM COMPARE AND WRITE LENGTH: all that the CDB can say */
 	wr16(p + 6 - HEADER, (uint16_t)(1u << lu->phys_exponent));
 	wr32(p + 8 - HEADER, lu->max_blocks);
