@@ -93,6 +93,7 @@ struct disk {
 	uint32_t caps;
 	bool online;			/* open succeeded */
 	uint32_t unmap_granularity;	/* bytes; 0: block_size */
+	uint32_t atomic_max;		/* bytes of a WRITE that is whole or not there after a crash; 0: block_size */
 	struct bridge_host *host;
 	int node;			/* the bridge's LUN node */
 	void *priv;			/* the driver's */

@@ -60,6 +60,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_PREFETCH_16 = 0x90,
 	OP_SYNC_CACHE_16 = 0x91,
 	OP_WRITE_SAME_16 = 0x93,
+	OP_WRITE_ATOMIC_16 = 0x9c,	/* SBC-4 */
 	OP_SERVICE_IN_16 = 0x9e,	/* with SA_READ_CAPACITY_16 and the like */
 	OP_REPORT_LUNS = 0xa0,
 	OP_MAINTENANCE_IN = 0xa3,	/* with SA_REPORT_OPCODES, SA_REPORT_TMFS */

@@ -38,6 +38,7 @@ null_open(struct disk *d)
 		return -err;
 	}
 	d->priv = zeros;
+	d->atomic_max = BUF_XFER_MAX;
 	d->phys_size = MAX(d->block_size, 4096u);
 	d->caps = DISK_CAP_LENDS | DISK_CAP_INLINE | DISK_CAP_FUA | DISK_CAP_UNMAP |
 	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "buf.h"
 #include "conf.h"
 #include "disk.h"
 #include "log.h"
@@ -49,6 +50,7 @@ ram_open(struct disk *d)
 	d->priv = mem;
 	d->phys_size = MAX(d->block_size, (uint32_t)RAM_PAGE);
 	d->unmap_granularity = RAM_PAGE;
+	d->atomic_max = BUF_XFER_MAX;	/* a crash leaves nothing of it */
 	d->caps = DISK_CAP_LENDS | DISK_CAP_INLINE | DISK_CAP_FUA | DISK_CAP_UNMAP |
 	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO;
 	return 0;

@@ -39,7 +39,7 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list all = LIST_INIT(all);	/* lu.locked */
 
-COUNTER(locks, "scsi_range_locks", "times a command had blocks to itself (COMPARE AND WRITE)");
+COUNTER(locks, "scsi_range_locks", "times a command had blocks to itself (COMPARE AND WRITE and the like)");
 
 static uint64_t
 home_bit(const struct scsi_cmd *cmd)

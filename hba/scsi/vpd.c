@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "atomic.h"
 #include "cmd.h"
 #include "conf.h"
 #include "inquiry.h"
@@ -128,6 +129,8 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 		wr32(p + 24 - HEADER, ZERO_UNMAP_DESCRIPTORS);
 		wr32(p + 28 - HEADER, MAX(1, lu->disk->unmap_granularity >> lu->shift));
 	}
+	/* SBC-4 6.6.4: any alignment, any number of blocks; no boundaries inside. */
+	wr32(p + 44 - HEADER, atomic_blocks(lu));
 	wr64(p + 36 - HEADER, zero_same_blocks(lu));
 	return 60;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Block commands beside READ and WRITE: ORWRITE, PRE-FETCH, defects, diagnostics."""
+"""Block commands beside READ and WRITE: ORWRITE, WRITE ATOMIC, PRE-FETCH, defects, diagnostics."""
 import struct
 import threading
 
@@ -111,6 +111,50 @@ def diagnostics(d):
     S.check(s.cmd(struct.pack('>BBxHx', 0x1d, 0x10, 4), write=bytes(4)), S.INVALID_FIELD)
     assert S.good(s.cmd(struct.pack('>BBBHx', 0x1c, 1, 0, 64), read=64)).data == b'\0\0\0\1\0'
     S.check(s.cmd(struct.pack('>BBBHx', 0x1c, 1, 0x40, 64), read=64), S.INVALID_FIELD)
+    s.logout()
+
+
+def atomic(lba, n, flags=0, boundary=0):
+    return struct.pack('>BBQHHxx', 0x9c, flags, lba, boundary, n)
+
+
+@tap.test('WRITE ATOMIC writes as much as the unit promises, and not more', 'SBC-4 5.48')
+def atomic_limits(d):
+    s = d.login(target=T)
+    for lun, bs, most in (0, 512, 8192), (1, 512, 1), (2, 512, 8192), (3, 4096, 1024):
+        S.settle(s, lun)
+        page = S.good(s.cmd(S.inquiry(page=0xb0), read=64, lun=lun)).data
+        assert struct.unpack('>5I', page[44:64]) == (most, 0, 0, 0, 0), page.hex()
+        for n in {1, most // 3 or 1, most}:
+            data = S.pattern(3, n, n, bs)
+            S.good(s.cmd(atomic(3, n, 8), write=data, lun=lun))
+            if lun != 2:
+                assert S.read(s, 3, n, lun=lun, bs=bs) == data
+        S.check(s.cmd(atomic(3, most + 1), write=bytes(bs), lun=lun), S.INVALID_FIELD)
+        S.check(s.cmd(atomic(3, 1, boundary=1), write=bytes(bs), lun=lun), S.INVALID_FIELD)
+        S.check(s.cmd(atomic(2 ** 64 - 1, 1), write=bytes(bs), lun=lun), S.LBA_RANGE)
+        S.good(s.cmd(atomic(3, 0), lun=lun))
+    s.logout()
+
+
+@tap.test('a reader sees all of a WRITE ATOMIC or nothing of it', 'SBC-4 5.48')
+def atomic_whole(d):
+    s = d.login(target=T)
+    n, stop = 2048, []
+    old, new = (S.pattern(0, n, k) for k in (1, 2))
+    S.write(s, 0, old)
+    w = d.login(target=T)
+
+    def run():
+        for k in range(40):
+            S.good(w.cmd(atomic(0, n), write=(old, new)[k % 2]))
+        stop.append(1)
+    t = threading.Thread(target=run)
+    t.start()
+    while not stop:
+        assert S.read(s, 0, n) in (old, new)
+    t.join()
+    w.logout()
     s.logout()
 
 

@@ -333,6 +333,7 @@ static const struct {
 	{ "WRITE(16)", OP_WRITE_16, 0, 0, 1, 1, 1 },
 	{ "WRITE AND VERIFY(10)", OP_WRITE_VERIFY_10, 0, 0, 1, 1, 1 },
 	{ "ORWRITE(16)", OP_ORWRITE_16, 0, 0, 1, 1, 1 },
+	{ "WRITE ATOMIC(16)", OP_WRITE_ATOMIC_16, 0, 0, 1, 1, 1 },
 	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 0, 0, 1, 1, 1 },
 	{ "UNMAP", OP_UNMAP, 0, 0, 1, 1, 1 },
 	{ "COMPARE AND WRITE", OP_COMPARE_WRITE, 0, 0, 1, 1, 1 },
