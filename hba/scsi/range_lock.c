@@ -141,7 +141,7 @@ cmd_is_before(const struct scsi_cmd *cmd, const struct scsi_cmd *lock)
 		return false;	/* a lock: range_next sees to it */
 	if (!(cmd->flags & CMD_IN_DISK) && !(cmd->flags & CMD_PARKED && cmd->turn < lock->turn))
 		return false;
-	return io->op != DISK_FLUSH &&
+	return io->op != DISK_FLUSH && io->op != DISK_STATUS &&
 	    fence_overlap(io->offset, io->len, lock_offset(lock), lock_len(lock));
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""WRITE SAME: 0 blocks are all the rest, and a long one keeps nobody waiting."""
+"""WRITE SAME: 0 blocks are all the rest, a long one keeps nobody waiting; what GET LBA STATUS says then."""
 import struct
 import time
 
@@ -72,6 +72,53 @@ def limit(d):
             S.check(s.cmd(cdb(0, 0), write=bytes(bs), lun=lun), S.INVALID_FIELD)
             S.check(s.cmd(cdb(0, most + 1), write=bytes(bs), lun=lun), S.INVALID_FIELD)
             S.good(s.cmd(cdb(0, most), write=bytes(bs), lun=lun))
+    s.logout()
+
+
+def lba_status(s, lba, lun, room=8 + 16 * 100):
+    data = S.good(s.cmd(struct.pack('>BBQIxx', 0x9e, 0x12, lba, room), read=room, lun=lun)).data
+    assert struct.unpack('>I', data[:4])[0] == len(data) - 4
+    return [struct.unpack('>QIB', data[at:at + 13]) for at in range(8, len(data), 16)]
+
+
+def truth(s, lun, bs, first, n):
+    """What GET LBA STATUS says block by block, checked: in order, without gaps, and no data in a hole."""
+    out = []
+    for lba, blocks, status in lba_status(s, first, lun):
+        assert lba == first + len(out), 'a gap at %d' % lba
+        out += [status] * min(blocks, n - len(out))
+        if len(out) >= n:
+            break
+    data = S.read(s, first, n, lun=lun, bs=bs)
+    for k, status in enumerate(out):
+        assert status == 0 or data[k * bs:k * bs + bs] == bytes(bs), 'data in the hole %d' % (first + k)
+    return out
+
+
+@tap.test('GET LBA STATUS tells what was written and what was unmapped', 'SBC-3 5.6')
+def mapped(d):
+    s = d.login(target=T)
+    for lun, bs, blocks in LUNS:
+        S.settle(s, lun)
+        page = 4096 // bs
+        S.good(s.cmd(same16(0, 0, UNMAP | NDOB), lun=lun))
+        assert lba_status(s, 0, lun) == [(0, blocks, 1)]
+        assert lba_status(s, 77, lun) == [(77, blocks - 77, 1)]
+        S.write(s, 100 * page, S.pattern(0, 30 * page, 1, bs), lun=lun, bs=bs)
+        S.write(s, 200 * page + page // 2, S.pattern(0, 1, 1, bs), lun=lun, bs=bs)
+        S.good(s.cmd(same16(110 * page, 5 * page, UNMAP | NDOB), lun=lun))
+        want = [0] * 256
+        want[100:130] = [1] * 30
+        want[200] = 1
+        want[110:115] = [0] * 5
+        got = truth(s, lun, bs, 0, 256 * page)
+        assert got == [0 if w else 1 for w in want for _ in range(page)], got
+        # The allocation length says how many.
+        assert lba_status(s, 90 * page, lun, 24) == [(90 * page, 10 * page, 1)]
+        assert len(lba_status(s, 90 * page, lun, 8 + 16 * 3)) == 3
+        S.check(s.cmd(struct.pack('>BBQIxx', 0x9e, 0x12, blocks, 24), read=24, lun=lun), S.LBA_RANGE)
+    S.settle(s, 2)
+    assert lba_status(s, 5, 2) == [(5, 2 ** 31 - 5, 1)]
     s.logout()
 
 
