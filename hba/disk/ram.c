@@ -108,7 +108,7 @@ ram_open(struct disk *d)
 	/* A core file of the daemon is not to hold what initiators stored. */
 	madvise(mem, ram_mapping(d), MADV_DONTDUMP);
 	d->priv = mem;
-	d->phys_size = MAX(d->block_size, (uint32_t)RAM_PAGE);
+	d->phys_size = d->block_size;	/* a part of a page costs no more than that part */
 	d->unmap_granularity = RAM_PAGE;
 	d->atomic_max = BUF_XFER_MAX;	/* a crash leaves nothing of it */
 	d->caps = DISK_CAP_LENDS | DISK_CAP_INLINE | DISK_CAP_FUA | DISK_CAP_UNMAP |
