@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench deps install clean help \
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench model model-long deps install clean help \
 	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
@@ -54,6 +54,7 @@ help:
 #: make bench          speed, beside tgt
 #: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
+#: make model          the bridge's models, by Spin; model-long: the large ones too
 #: make guest-bench    IOPS by queue mode through the kernel's initiator, in that guest
 #: make deps           installs the Debian packages that are missing
 #: make map            docs/MAP.md from the first sentence of each file
@@ -117,7 +118,7 @@ run:
 
 check: deps
 	@$(MAKE) --no-print-directory all units tools
-	$(Q)tests/run --build $(B) unit talk system meta guest
+	$(Q)tests/run --build $(B) unit talk system meta guest model
 
 check-quick: all units tools
 	$(Q)tests/run --build $(B) unit talk system meta
@@ -128,6 +129,12 @@ check-asan check-tsan: check-%:
 
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
+
+# The models need no build.
+model model-long:
+	@tests/deps model
+	$(Q)tests/run model
+	$(Q)$(if $(filter model-long,$@),SLUICE_LONG=1 tests/run model)
 
 guest-bench:
 	@tests/deps build guest
@@ -144,7 +151,9 @@ bench:
 	@$(MAKE) --no-print-directory all tools
 	$(Q)tests/bench/run --build $(B)
 
-bench-queues: $(B)/tests/bench/queues/cell
+bench-queues:
+	@tests/deps build
+	@$(MAKE) --no-print-directory $(B)/tests/bench/queues/cell
 	$(Q)tests/bench/queues/run --build $(B)
 
 map:

@@ -58,7 +58,7 @@ struct disk_io {
 	uint64_t offset;
 	uint64_t len;			/* bytes; READ and WRITE: at most BUF_XFER_MAX */
 	struct iovec *iov;		/* READ: to fill (or room for BUF_IOV_MAX when the disk lends) */
-	int niov;			/* a lending disk sets it */
+	int niov;			/* up to 256, of a command that carries several requests; a lending disk sets it */
 	int result;			/* 0 or -errno: EIO medium, ENOSPC, ENODEV, EROFS, ENOMEM, EOPNOTSUPP,
 					   ETIMEDOUT not answered, EAGAIN not now,
 					   EILSEQ miscompare (info: byte offset) */

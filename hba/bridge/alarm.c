@@ -1,11 +1,14 @@
-/* What must be looked at again at a certain time: a heap under the lock, and a timer for its top. */
+/* What must be looked at again at a certain time: a heap, and a timer for its top. */
 #include "alarm.h"
 
-#include "admit.h"
 #include "host.h"
 #include "inbox.h"
+#include "run.h"
 
-/* The right half of the earlier one melds with the other heap and becomes its left: O(log n), amortised. */
+/*
+ * The right half of the earlier one melds with the other heap and becomes its
+ * left: O(log n), amortised.
+ */
 static struct alarm *
 meld(struct alarm *a, struct alarm *b)
 {
@@ -73,9 +76,9 @@ alarm_fired(struct timer *t)
 {
 	struct bridge_cpu *cpu = container_of(t, struct bridge_cpu, timer);
 
-	admit_begin();
+	run_begin();
 	/* seq_cst: before the lock is tried. */
 	atomic_store(&cpu->host->rang, true);
 	inbox_combine(cpu);
-	admit_end();
+	run_end();
 }

@@ -9,8 +9,8 @@
 #include "stats.h"
 #include "wait.h"
 
-COUNTER(fulls, "bridge_disk_full", "times that a disk had no room for a command, which was sent again");
-COUNTER(splits, "bridge_splits", "merged commands that failed, so that each request was sent alone");
+COUNTER(fulls, "bridge_disk_full", "commands that a disk had no room for, sent again");
+COUNTER(splits, "bridge_splits", "merged commands that failed: each request was sent alone");
 
 static void
 req_home(struct msg *m)
@@ -90,18 +90,28 @@ back_again(struct bridge_host *h, struct bridge_cpu *cpu, struct bridge_req *req
 }
 
 void
+back_queue(struct bridge_req *req)
+{
+	if (!req->unwanted) {
+		wait_again(req->flow, req);
+		return;
+	}
+	req->state = REQ_UNWANTED;
+	list_add_tail(&bridge_grants.run, &req->link);
+}
+
+void
 back_unmerge(struct bridge_req *leader)
 {
-	struct bridge_flow *f = leader->flow;
 	struct list riders;
 
 	list_init(&riders);
-	merge_end(&f->host->merges, leader, &riders);
+	merge_end(&leader->flow->host->merges, leader, &riders);
 	while (!list_empty(&riders)) {
 		struct bridge_req *rider = list_first(&riders, struct bridge_req, link);
 
 		list_del(&rider->link);
 		rider->refused_ns = leader->refused_ns;
-		wait_again(f, rider);
+		back_queue(rider);
 	}
 }

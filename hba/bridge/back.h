@@ -21,8 +21,13 @@ back_is_special(const struct bridge_req *req)
  */
 bool back_again(struct bridge_host *, struct bridge_cpu *, struct bridge_req *);
 
-/* Under the lock: a command that waits to be sent again is its leader's alone; its riders wait for themselves. */
+/*
+ * Under the lock: a command that waits to be sent again is its leader's alone;
+ * its riders wait for themselves.
+ */
 void back_unmerge(struct bridge_req *leader);
+/* Under the lock: to the front of its flow; or home, if it was cancelled while the disk had it. */
+void back_queue(struct bridge_req *);
 
 /* To the home reactor, to be done there. */
 void req_post(struct bridge_req *);

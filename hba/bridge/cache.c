@@ -48,10 +48,15 @@ cache_refill_tags(struct bridge_cpu *cpu, struct bridge_node *n)
 	return &slots->slot[cpu->tags[got - 1]];
 }
 
-/* The bit first: where there is a credit there is a tag. */
 void
 cache_give_tag(struct bridge_cpu *cpu, struct bridge_node *n, uint32_t tag)
 {
+	bool empty = !cpu->tags_of || !cache_cred(&cpu->tags_of->cache[cpu->id]);
+
+	/* From the next one on. */
+	if (empty)
+		cpu->tags_of = n;
+	/* The bit first: where there is a credit there is a tag. */
 	tags_put(&cpu->host->slots, tag);
 	node_give(n, 1);
 }

@@ -6,7 +6,9 @@
 void
 depth_init(struct depth *d, uint32_t configured, uint64_t target_ns)
 {
-	*d = (struct depth){ .configured = configured, .limit = configured, .target_ns = target_ns };
+	*d = (struct depth){
+		.configured = configured, .limit = configured, .target_ns = target_ns,
+	};
 }
 
 bool

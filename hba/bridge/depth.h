@@ -1,4 +1,4 @@
-/* How deep a LUN may be used now: its configured depth, or less while its disk says it is full or answers late. */
+/* How deep a LUN may be used now: less than configured while its disk is full or slow. */
 #ifndef DEPTH_H
 #define DEPTH_H
 
@@ -14,7 +14,10 @@ enum {
 	DEPTH_SAMPLES = 8,
 };
 
-/* Under the lock of whoever owns it. limit is what counts; each call below that may change it returns true if it did. */
+/*
+ * Under the lock of whoever owns it. limit is what counts; each call below that
+ * may change it returns true if it did.
+ */
 struct depth {
 	uint32_t configured;
 	uint32_t limit;			/* 1 to configured */
@@ -25,7 +28,10 @@ struct depth {
 };
 
 void depth_init(struct depth *, uint32_t configured, uint64_t target_ns);
-/* The administrator's word: it holds from now on, and what was learned under the old one is forgotten. */
+/*
+ * The administrator's word: it holds from now on, and what was learned under
+ * the old one is forgotten.
+ */
 bool depth_configure(struct depth *, uint32_t configured, uint64_t target_ns);
 
 /* The disk answered TASK SET FULL or BUSY while it had so many commands, this one included. */
@@ -33,7 +39,10 @@ bool depth_full(struct depth *, uint32_t in_flight, uint64_t now);
 
 /* When depth_grow should be called; UINT64_MAX: not needed. */
 uint64_t depth_due(const struct depth *);
-/* After a time without TASK SET FULL; late calls catch up. With a target only depth_sample grows. */
+/*
+ * After a time without TASK SET FULL; late calls catch up. With a target only
+ * depth_sample grows.
+ */
 bool depth_grow(struct depth *, uint64_t now);
 
 /*

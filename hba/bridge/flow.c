@@ -34,6 +34,9 @@ rate_due(struct alarm *a, uint64_t now)
 	wait_touch(ini->node);
 }
 
+/* So late, at most, may the alarm of a rate be. */
+enum { SLACK_NS = 200 * 1000 };
+
 void
 initiator_charge(struct initiator *ini, uint64_t requests, uint64_t bytes, uint64_t now)
 {
@@ -46,7 +49,9 @@ initiator_charge(struct initiator *ini, uint64_t requests, uint64_t bytes, uint6
 	if (due <= now)
 		return;
 	node_gate_set(ini->node, GATE_TIMER);
-	alarm_set(ini->node->host, &ini->paid, due);
+	/* What it saves up meanwhile it may use; a timer for each request would cost more. */
+	alarm_set(ini->node->host, &ini->paid,
+	    due + MIN(ini->rates.burst_ns / 4, (uint64_t)SLACK_NS));
 }
 
 void

@@ -16,7 +16,7 @@ wait_release(struct bridge_host *h, struct slot *slot)
 		node_give(inner, 1);
 		wait_touch(inner);
 	}
-	atomic_fetch_and_explicit(&slot->word, ~0xffu, memory_order_relaxed);
+	slot_free(slot);
 	/* Debt is paid first. */
 	if (unlikely(atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_DEBT)) {
 		tags_put(&h->slots, slot->tag);
@@ -74,11 +74,11 @@ host_credit(struct bridge_cpu *cpu, struct bridge_node *n, bool *handed)
 	*handed = slot;
 	if (slot)
 		return slot;
-	if (!node_claim(n, 1)) {
+	if (!node_claim_one(n)) {
 		if (atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_RING)
 			return NULL;
 		node_gate_set(n, GATE_RING);
-		if (BUG(1) || !node_claim(n, 1))
+		if (BUG(1) || !node_claim_one(n))
 			return NULL;
 	}
 	tags_get(&n->host->slots, &tag, 1, &cpu->hint);
@@ -90,7 +90,7 @@ static bool
 inner_take(struct bridge_node *const node[LEVELS])
 {
 	for (int i = 0; i < AT_HOST; i++) {
-		if (!node_stopped(node[i]) && node_claim(node[i], 1))
+		if (!node_stopped(node[i]) && node_claim_one(node[i]))
 			continue;
 		while (i-- > 0) {
 			node_give(node[i], 1);

@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-/* Waits count in units of 256 ns; each power of two of them has four buckets; above 18 minutes all are one. */
+/*
+ * Waits count in units of 256 ns; each power of two of them has four buckets;
+ * above 18 minutes all are one.
+ */
 enum { HIST_SHIFT = 8, HIST_BUCKETS = 124 };
 
 /* Zeroed: empty. Under the lock of whoever owns it. */

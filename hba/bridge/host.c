@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admit.h"
 #include "flow.h"
 #include "lun.h"
 #include "mode.h"
 #include "poll.h"
+#include "run.h"
 
 #ifdef BQ_YIELD
 void (*bridge_yield)(void);
@@ -90,7 +90,7 @@ host_new(const char *name, uint32_t can_queue, uint32_t max_waiters)
 	h->cap = BCAP_MAX;
 	h->limit = can_queue;
 	h->max_waiters = max_waiters;
-	h->kick.fn = admit_kicked;
+	h->kick.fn = run_kicked;
 	h->policy.turn = 1;
 	h->armed_at = UINT64_MAX;
 	if (slots_init(&h->slots, can_queue) || cpus_new(h))

@@ -1,10 +1,14 @@
 /* Operations of all reactors on one adapter, run by whoever gets the lock; nobody waits for it. */
 #include "inbox.h"
 
+#include "back.h"
 #include "conf.h"
 #include "flow.h"
 #include "lun.h"
 #include "wait.h"
+
+/* So often a reactor looks again for others before it goes on with its own. */
+enum { COMBINE_ROUNDS = 4 };
 
 void
 inbox_add(struct bridge_cpu *cpu, struct bridge_op *op, enum bridge_op_kind kind)
@@ -75,20 +79,14 @@ oldest_first(struct bridge_op *op)
 	return fifo;
 }
 
-/* The disk did not do it: to the front of its flow, unless it was cancelled meanwhile. */
+/* The disk had no room. Who was cancelled meanwhile takes nobody along any more. */
 static void
-again(struct bridge_req *req, bool full)
+refused(struct bridge_req *req)
 {
-	struct bridge_flow *f = req->flow;
-
-	if (full)
-		lun_full(flow_node(f, AT_LUN), now_ns());
-	if (!req->unwanted) {
-		wait_again(f, req);
-		return;
-	}
-	req->state = REQ_UNWANTED;
-	list_add_tail(&bridge_grants.run, &req->link);
+	lun_full(flow_node(req->flow, AT_LUN), now_ns());
+	if (req->unwanted && req->merge)
+		back_unmerge(req);
+	back_queue(req);
 }
 
 static void
@@ -108,8 +106,10 @@ op_run(struct bridge_host *h, struct bridge_op *op)
 		wait_release(h, container_of(op, struct slot, op));
 		break;
 	case OP_AGAIN:
+		refused(req);
+		break;
 	case OP_ALONE:
-		again(req, op->kind == OP_AGAIN);
+		back_queue(req);
 		break;
 	case OP_TOOK:
 		lun_told(container_of(op, struct credit_cache, op));
@@ -151,12 +151,17 @@ inbox_combine(struct bridge_cpu *cpu)
 		return;
 	}
 	/* Look again after unlocking: who pushed meanwhile has failed to get the lock. */
-	while (inbox_any(h) && lock_try(&h->lock)) {
+	for (int i = 0; inbox_any(h) && lock_try(&h->lock); i++) {
 		inbox_run(cpu);
 		YIELD_POINT();
 		lock_drop(&h->lock);
 		if (BUG(4))
 			break;
+		/* What it let go waits for this to end: the rest in its next poll, which is soon. */
+		if (i == COMBINE_ROUNDS || bridge_grants.left == 0) {
+			cpu->kick = true;
+			break;
+		}
 	}
 }
 

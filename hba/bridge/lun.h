@@ -13,7 +13,10 @@ enum {
 	/* How long latencies are collected on a reactor before they are told to the LUN. */
 	LUN_TELL_NS = 1000 * 1000,
 };
-/* For so long a request is sent again, 5 s; then its initiator gets the TASK SET FULL. A test may be less patient. */
+/*
+ * For so long a request is sent again, 5 s; then its initiator gets the TASK
+ * SET FULL. A test may be less patient.
+ */
 extern uint64_t lun_patience_ns;
 
 void lun_init(struct bridge_node *, uint32_t depth);

@@ -117,7 +117,10 @@ gather_sorted(struct merge *m, struct order *o, const struct disk_io *of, uint64
 		join(m, o, req);
 }
 
-/* Those in line: neighbours of a sequential stream stand close together. Nobody from behind a barrier. */
+/*
+ * Those in line: neighbours of a sequential stream stand close together. Nobody
+ * from behind a barrier.
+ */
 static void
 gather_in_line(struct merge *m, struct order *o, const struct disk_io *of, uint64_t max_xfer)
 {

@@ -41,9 +41,10 @@ struct merge {
 /* Made when coalescing is switched on: nothing is allocated while requests run. */
 struct merge_pool {
 	struct merge *all;
-	uint32_t n, fresh;		/* from all[fresh] on never used yet; under the host's lock */
+	uint32_t n, fresh;		/* never used yet: from all[fresh] on; under the lock */
 	struct merge *free;		/* under the host's lock */
-	OWN_LINE _Atomic(struct merge *) back;	/* given back by any reactor; taken over whole under the lock */
+	/* Given back by any reactor; taken over whole, under the lock. */
+	OWN_LINE _Atomic(struct merge *) back;
 };
 
 int merge_pool_init(struct merge_pool *, uint32_t n);	/* 0 or -ENOMEM; zeroed: merges nothing */
@@ -71,7 +72,10 @@ merge_end_of(const struct bridge_req *req)
 	return req->merge ? req->merge->offset + req->merge->len : req->io.offset + req->io.len;
 }
 
-/* Before each submit of a leader: its io becomes that of the whole command. Any thread that owns it. */
+/*
+ * Before each submit of a leader: its io becomes that of the whole command. Any
+ * thread that owns it.
+ */
 void merge_build(struct bridge_req *leader);
 
 /*

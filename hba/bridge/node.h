@@ -152,6 +152,24 @@ node_claim(struct bridge_node *n, int32_t most)
 	return take;
 }
 
+/* Just one, for who has the lock. */
+static inline bool
+node_claim_one(struct bridge_node *n)
+{
+	int32_t have = atomic_load(&n->free);
+
+	do {
+		if (have <= 0)
+			return false;
+		YIELD_POINT();
+		if (BUG(6)) {
+			atomic_fetch_sub(&n->free, 1);
+			return true;
+		}
+	} while (!atomic_compare_exchange_weak(&n->free, &have, have - 1));
+	return true;
+}
+
 /* seq_cst: stands before a look at the gate. */
 static inline void
 node_give(struct bridge_node *n, int32_t credits)

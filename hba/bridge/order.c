@@ -78,7 +78,10 @@ batch_begin(struct order *o)
 	return DISK_WRITE;
 }
 
-/* The first of a batch: the oldest if it waited too long; else the next on the way, or from the start again. */
+/*
+ * The first of a batch: the oldest if it waited too long; else the next on the
+ * way, or from the start again.
+ */
 static struct bridge_req *
 batch_first(const struct sorted *s, uint64_t at, uint64_t patience, uint64_t now)
 {
@@ -111,7 +114,8 @@ sorted_next(struct order *o, struct sweep *sweep, uint64_t now)
 static bool
 is_sorted_empty(const struct order *o)
 {
-	return list_empty(&o->sorted[DISK_READ].oldest) && list_empty(&o->sorted[DISK_WRITE].oldest);
+	return list_empty(&o->sorted[DISK_READ].oldest) &&
+	    list_empty(&o->sorted[DISK_WRITE].oldest);
 }
 
 struct bridge_req *
@@ -138,7 +142,8 @@ order_take(struct order *o, struct sweep *sweep, uint64_t now)
 struct bridge_req *
 order_next(const struct order *o, const struct bridge_req *req)
 {
-	const struct list *lists[] = { &o->again, &o->sorted[0].oldest, &o->sorted[1].oldest, &o->line };
+	const struct list *lists[] = { &o->again, &o->sorted[DISK_READ].oldest,
+		&o->sorted[DISK_WRITE].oldest, &o->line };
 	const struct list *next = req ? req->link.next : lists[0]->next;
 
 	/* At the head of a list: on to the next one that has members. */

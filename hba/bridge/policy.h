@@ -16,7 +16,8 @@ struct policy {
 	bool coalesce;
 	bool by_length;
 	uint64_t max_xfer;		/* bytes of a merged command */
-	int32_t turn;			/* what a dent gets for each unit of weight, no less than one command costs */
+	/* What a dent gets for each unit of weight: no less than one command costs. */
+	int32_t turn;
 };
 
 /*

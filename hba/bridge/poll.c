@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admit.h"
 #include "host.h"
 #include "inbox.h"
+#include "run.h"
 #include "wait.h"
 
 /*
@@ -19,7 +19,7 @@ work(struct bridge_cpu *cpu, bool all)
 	struct bridge_host *h = cpu->host;
 	bool did = false;
 
-	admit_begin();
+	run_begin();
 	do {
 		bool look = cpu->kick;
 
@@ -34,9 +34,9 @@ work(struct bridge_cpu *cpu, bool all)
 			inbox_recheck(h);
 		inbox_push(cpu);
 		inbox_combine(cpu);
-		admit_end();
+		run_end();
 		/* Those who were done at once have made room again. */
-	} while (cpu->nchain && admit_more());
+	} while (cpu->nchain && run_more());
 	return did;
 }
 

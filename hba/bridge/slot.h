@@ -113,6 +113,15 @@ slot_leave_inline(struct slot *slot, const struct bridge_req *req, enum slot_sta
 	    memory_order_relaxed);
 }
 
+/* From SLOT_BACK: its credits have arrived. Nobody else changes the word of one that is back. */
+static inline void
+slot_free(struct slot *slot)
+{
+	uint32_t gen = atomic_load_explicit(&slot->word, memory_order_relaxed) & ~0xffu;
+
+	atomic_store_explicit(&slot->word, gen | SLOT_FREE, memory_order_relaxed);
+}
+
 /* The disk gave the request back. False: a completion that came twice or too late. */
 bool slot_leave(struct slot *, const struct bridge_req *, enum slot_state to);
 /* The slot that the request says it has; NULL: there is no such slot. */

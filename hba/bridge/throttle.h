@@ -12,7 +12,7 @@
 struct rate {
 	uint64_t per_second;		/* 0: no limit */
 	uint64_t paid_ns;
-	uint64_t rest;			/* below per_second: what the division left, in units * 1e9 */
+	uint64_t rest;			/* what the division left, in units * 1e9 */
 };
 
 /* All sessions of an initiator share one. Zeroed: no limits. Under the lock of whoever owns it. */

@@ -33,7 +33,10 @@ void
 cmd_fail_sense(struct scsi_cmd *cmd, const struct sense *s)
 {
 	counter_add(&checks, 1);
-	cmd->sense_len = (uint8_t)sense_fixed(cmd->sense, s);
+	if (cmd->lu && atomic_load_explicit(&cmd->lu->d_sense, memory_order_relaxed))
+		cmd->sense_len = (uint8_t)sense_descriptor(cmd->sense, s);
+	else
+		cmd->sense_len = (uint8_t)sense_fixed(cmd->sense, s);
 	cmd_status(cmd, SCSI_CHECK_CONDITION);
 }
 

@@ -11,6 +11,7 @@
 #include "log.h"
 
 #include "fence.h"
+#include "mode.h"
 #include "nexus.h"
 #include "reserve.h"
 #include "ua.h"
@@ -186,6 +187,7 @@ lu_attach(struct lu *lu, struct nexus_lun *nlun)
 	list_add_tail(&lu->nluns, &nlun->link);
 	fence_inherit(lu, nlun);
 	reserve_inherit(lu, nlun);
+	mode_values_inherit(lu, nlun);
 	pthread_mutex_unlock(&lu->lock);
 }
 
@@ -216,5 +218,6 @@ void
 lu_was_reset(struct lu *lu)
 {
 	reserve_reset(lu);
+	mode_values_reset(lu);
 	lu_attention(lu, UA_LU_RESET, NULL);
 }

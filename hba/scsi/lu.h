@@ -55,6 +55,8 @@ struct lu {
 	bool pr_busy;			/* a change is on its way to the disk */
 	uint64_t pr_wait;		/* bit per reactor: has changes that wait for that */
 	uint64_t cuts;			/* PREEMPT AND ABORTs so far */
+	_Atomic bool d_sense;		/* sense in descriptor format (control mode page); read anywhere */
+	bool swp;			/* write-protected by an initiator; told in nexus_lun.hot */
 	const struct nexus_lun *reserved_by;	/* RESERVE(6), (10) */
 };
 

@@ -20,6 +20,7 @@ enum {
 	NLUN_NO_WRITES = 1 << 17,	/* a persistent reservation keeps it from writing, */
 	NLUN_NO_ACCESS = 1 << 18,	/* or from reading too: conflict.h */
 	NLUN_RESERVED = 1 << 19,	/* another nexus did RESERVE(6) or (10) */
+	NLUN_SWP = 1 << 20,		/* an initiator has write-protected the unit: mode.h */
 	NLUN_CONFLICTS = NLUN_NO_WRITES | NLUN_NO_ACCESS | NLUN_RESERVED,
 };
 

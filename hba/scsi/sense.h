@@ -25,6 +25,7 @@
 	X(INVALID_IU, KEY_ILLEGAL_REQUEST, 0x0e, 0x03)                              \
 	X(NO_SAVED_PAGES, KEY_ILLEGAL_REQUEST, 0x39, 0x00)                          \
 	X(WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x00)                            \
+	X(SOFT_WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x02)                       \
 	X(NO_SPACE, KEY_DATA_PROTECT, 0x27, 0x07)                                   \
 	X(COMMAND_TIMEOUT, KEY_ABORTED_COMMAND, 0x2e, 0x02)                         \
 	X(MISCOMPARE, KEY_MISCOMPARE, 0x1d, 0x00)                                   \
@@ -33,6 +34,7 @@
 	X(NEXUS_LOSS, KEY_UNIT_ATTENTION, 0x29, 0x07)                               \
 	X(LUNS_CHANGED, KEY_UNIT_ATTENTION, 0x3f, 0x0e)                             \
 	X(CAPACITY_CHANGED, KEY_UNIT_ATTENTION, 0x2a, 0x09)                         \
+	X(MODE_CHANGED, KEY_UNIT_ATTENTION, 0x2a, 0x01)                             \
 	X(RESERVATIONS_PREEMPTED, KEY_UNIT_ATTENTION, 0x2a, 0x03)                   \
 	X(RESERVATIONS_RELEASED, KEY_UNIT_ATTENTION, 0x2a, 0x04)                    \
 	X(REGISTRATIONS_PREEMPTED, KEY_UNIT_ATTENTION, 0x2a, 0x05)                  \

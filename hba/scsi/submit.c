@@ -96,6 +96,10 @@ submit_special(struct scsi_cmd *cmd, uint32_t hot)
 		cmd_status(cmd, SCSI_RESERVATION_CONFLICT);
 		return false;
 	}
+	if (hot & NLUN_SWP && cmd->row->flags & ROW_WRITES) {
+		cmd_fail(cmd, COND_SOFT_WRITE_PROTECTED);
+		return false;
+	}
 	return true;
 }
 

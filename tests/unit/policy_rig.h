@@ -1,4 +1,4 @@
-/* Requests with addresses, and a disk that keeps its commands until a test says how they end: for order, merging, rates and depth. */
+/* Requests with addresses, and a disk that keeps its commands until a test says how they end. */
 #ifndef POLICY_RIG_H
 #define POLICY_RIG_H
 
@@ -14,7 +14,7 @@ struct preq {
 	int flow;
 	enum bridge_verdict verdict;
 	bool gone;			/* cancelled while it waited */
-	_Atomic int done;		/* times done was called; the main thread may look at any time */
+	_Atomic int done;		/* times done was called; looked at from outside */
 	int result;
 };
 

@@ -1,4 +1,4 @@
-/* Merged commands in the bridge: one slot, one charge, one result, and each request alone when that is bad. */
+/* Merged commands: one slot, one charge, one result, and each request alone when that is bad. */
 #include "policy_rig.h"
 
 #include "conf.h"
@@ -85,9 +85,10 @@ after_an_error_each_is_sent_alone(void **state)
 	start_merging(1, true);
 	ask(0, DISK_READ, 1000, 1);
 	first = ask(0, DISK_WRITE, 100, 5);
-	ask(0, DISK_WRITE, 500, 1);
 	give_back(0, 0);
 	assert_command(1, DISK_WRITE, 100, 5);
+	/* A neighbour of the last one, which must not be drawn into it. */
+	ask(0, DISK_WRITE, 105, 1);
 	give_back(1, -EIO);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(preqs[first + i].done, 0);
@@ -101,7 +102,7 @@ after_an_error_each_is_sent_alone(void **state)
 		give_back(c, i == first + 2 ? -ENOSPC : 0);
 		assert_results(i, 1, i == first + 2 ? -ENOSPC : 0);
 	}
-	assert_command(7, DISK_WRITE, 500, 1);
+	assert_command(7, DISK_WRITE, 105, 1);
 	pend();
 	assert_int_equal(npcmds, 8);
 }

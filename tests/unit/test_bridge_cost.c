@@ -1,4 +1,4 @@
-/* What a command costs its initiator's turn, by number or by length; and what statistics say of waits. */
+/* What a command costs its initiator's turn; and what statistics say of waits. */
 #include "policy_rig.h"
 
 #include <time.h>
@@ -71,7 +71,10 @@ by_command_commands_are_shared(void **state)
 	}
 }
 
-/* The largest command there is: its initiator still has one in each round, as others have their turns. */
+/*
+ * The largest command there is: its initiator still has one in each round, as
+ * others have their turns.
+ */
 static void
 the_largest_has_one_a_round(void **state)
 {
@@ -92,6 +95,28 @@ the_largest_has_one_a_round(void **state)
 		assert_in_range(longest, 64, 66);
 		pend();
 	}
+}
+
+/* What a command cost beyond its turn is owed also by who has nothing waiting for a moment. */
+static void
+going_away_pays_no_debt(void **state)
+{
+	int huge = 0, got[RIG_DISKS];
+
+	start_bound(0, COST_LENGTH);
+	pflow(0, 0, "huge", 1);
+	pflow(1, 0, "small", 1);
+	ask_by(bridge_submit, 1, DISK_READ, 0, 1, 700, 0);
+	for (int i = 0; i < 600; i++) {
+		/* Two at a time, 49 each, of a turn of 65: they are 33 too long. */
+		if (i == 0 || (preqs[npreqs - 2].done && preqs[npreqs - 1].done))
+			ask_by(bridge_submit, 0, DISK_READ, 0, 3072 * KIB, 2, 0);
+		serve(1, got);
+		huge += got[0];
+	}
+	/* 49 of the others for each; 32 if the debt were forgotten. */
+	assert_in_range(huge, 11, 13);
+	pend();
 }
 
 /* Waits of which two are long: quantiles and the longest. */
@@ -129,6 +154,7 @@ main(void)
 		cmocka_unit_test(by_length_bytes_are_shared),
 		cmocka_unit_test(by_command_commands_are_shared),
 		cmocka_unit_test(the_largest_has_one_a_round),
+		cmocka_unit_test(going_away_pays_no_debt),
 		cmocka_unit_test(waits_are_told_by_quantiles),
 	};
 

@@ -65,12 +65,15 @@ without_it_they_go_as_they_came(void **state)
 	pend();
 }
 
-/* Several initiators at one LUN: each turn is a run, all runs are parts of one sweep, shares are exact. */
+/*
+ * Several initiators at one LUN: each turn is a run, all runs are parts of one
+ * sweep, shares are exact.
+ */
 static void
 turns_are_runs_of_one_sweep(void **state)
 {
 	enum { N = 4, ROUNDS = 5 };
-	int got[N] = { 0 }, jumps = 0;
+	int got[N] = { 0 }, jumps = 0, switches = 0;
 
 	start_sorted(SCHEDULER_DEADLINE);
 	for (int f = 0; f < N; f++)
@@ -86,9 +89,12 @@ turns_are_runs_of_one_sweep(void **state)
 		got[f]++;
 		if (f == preqs[pcmds[c - 1].leader].flow)
 			jumps += pcmds[c].lba < pcmds[c - 1].lba;
+		else
+			switches++;
 	}
 	for (int f = 0; f < N; f++)
 		assert_int_equal(got[f], ROUNDS * ORDER_BATCH * (f == 3 ? 2 : 1));
+	assert_in_range(switches, ROUNDS * N - 1, ROUNDS * N);
 	/*
 	 * In 25 runs of 16, and few of them begin again at the lowest; but on a
 	 * slow machine each batch may begin with one that waited long. Without a
@@ -96,6 +102,23 @@ turns_are_runs_of_one_sweep(void **state)
 	 */
 	assert_in_range(jumps, 0, 40);
 	pcheck();
+	pend();
+}
+
+/* The sweep goes on where a merged command ends, not where its leader did. */
+static void
+the_sweep_passes_a_merged_command(void **state)
+{
+	start_sorted(SCHEDULER_DEADLINE);
+	pflow(0, 0, "a", 1);
+	ask(0, DISK_READ, 0, 1);
+	ask(0, DISK_READ, 100, 4);
+	ask(0, DISK_READ, 102, 1);
+	ask(0, DISK_READ, 110, 1);
+	serve(4);
+	assert_command(1, DISK_READ, 100, 4);
+	assert_command(2, DISK_READ, 110, 1);
+	assert_command(3, DISK_READ, 102, 1);
 	pend();
 }
 
@@ -171,6 +194,7 @@ main(void)
 		cmocka_unit_test(sorted_runs_reach_the_disk),
 		cmocka_unit_test(without_it_they_go_as_they_came),
 		cmocka_unit_test(turns_are_runs_of_one_sweep),
+		cmocka_unit_test(the_sweep_passes_a_merged_command),
 		cmocka_unit_test(luns_have_a_sweep_each),
 		cmocka_unit_test(a_flush_stands_between),
 		cmocka_unit_test(the_scheduler_can_change_meanwhile),

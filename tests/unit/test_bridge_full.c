@@ -1,4 +1,4 @@
-/* Disks with less room than configured, and slow ones: the LUN's depth follows, initiators hear nothing of it. */
+/* Disks with less room than configured, and slow ones: the LUN's depth follows. */
 #include "policy_rig.h"
 
 #include <time.h>
@@ -62,7 +62,10 @@ the_depth_becomes_the_disks_room(void **state)
 	assert_in_range(refused, 1, 16);
 	while (give_back_oldest(0))
 		;
-	/* From there on hardly anyone is refused: but for the one more that is tried each 100 ms. */
+	/*
+	 * From there on hardly anyone is refused: but for the one more that is
+	 * tried each 100 ms.
+	 */
 	assert_in_range(npcmds, 20 + refused, 20 + refused + 4);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(preqs[i].done, 1);
@@ -94,7 +97,10 @@ it_grows_again(void **state)
 	pend();
 }
 
-/* With nothing at the disk that could come back, it is asked again after a while, and not all the time. */
+/*
+ * With nothing at the disk that could come back, it is asked again after a
+ * while, and not all the time.
+ */
 static void
 a_full_disk_is_not_pestered(void **state)
 {
@@ -207,9 +213,41 @@ a_merged_command_is_sent_again(void **state)
 	pcheck();
 	for (int i = 0; i < 1000 && npcmds < 4; i++)
 		nap_ms(1);
-	assert_command(3, DISK_READ, 1, 1);
+	assert_command(3, DISK_READ, 2, 1);
 	assert_int_equal(preqs[first].done, 0);
+	assert_int_equal(preqs[first + 1].done, 1);
 	pend();
+}
+
+/* Who is cancelled in it comes home; who rode with it goes on alone. */
+static void
+a_refused_leader_that_was_cancelled_leaves_its_riders(void **state)
+{
+	int first;
+
+	rig_wants.coalesce = true;
+	rig_wants.max_xfer = 64 * BLOCK;
+	start_full(1, 0);
+	ask(0, DISK_READ, 1000, 1);
+	first = ask(0, DISK_READ, 0, 4);
+	give_back(0, 0);
+	assert_command(1, DISK_READ, 0, 4);
+	assert_int_equal(pcancel(first), BRIDGE_RUNNING);
+	assert_int_equal(pcancel(first + 2), BRIDGE_RUNNING);
+	give_back(1, -EAGAIN);
+	for (int i = first; i < first + 4; i++)
+		assert_int_equal(preqs[i].done, i % 2 == first % 2);
+	assert_int_equal(preqs[first].result, -EAGAIN);
+	assert_int_equal(preqs[first].req.io.len, BLOCK);
+	pcheck();
+	for (int i = 0; i < 1000 && npcmds < 3; i++)
+		nap_ms(1);
+	assert_command(2, DISK_READ, 1, 1);
+	give_back(2, 0);
+	assert_command(3, DISK_READ, 3, 1);
+	pend();
+	assert_int_equal(preqs[first + 1].result, 0);
+	assert_int_equal(preqs[first + 3].result, 0);
 }
 
 static void
@@ -291,6 +329,7 @@ main(void)
 		cmocka_unit_test(refused_late_it_waits_in_front),
 		cmocka_unit_test(cancelled_while_it_waits_to_be_sent_again),
 		cmocka_unit_test(a_merged_command_is_sent_again),
+		cmocka_unit_test(a_refused_leader_that_was_cancelled_leaves_its_riders),
 		cmocka_unit_test(what_may_not_wait_is_told),
 		cmocka_unit_test(the_administrator_has_the_last_word),
 		cmocka_unit_test(a_slow_disk_gets_less),

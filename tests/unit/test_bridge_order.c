@@ -58,7 +58,8 @@ the_tree_stays_flat(void **state)
 
 		tree_init(&t);
 		for (int i = 0; i < REQS; i++)
-			tree_add(&t, req_make(i, DISK_READ, (uint64_t)(down == 2 ? 7 : down ? REQS - i : i), 1));
+			tree_add(&t, req_make(i, DISK_READ,
+			    (uint64_t)(down == 2 ? 7 : down ? REQS - i : i), 1));
 		/* A random tree of 4096 is about 30 deep; 70 comes once in ages. */
 		assert_in_range(tree_depth(t.root), 12, 70);
 		for (int i = 0; i < REQS; i++)
@@ -196,11 +197,16 @@ reads_go_first_but_not_always(void **state)
 	assert_in_range(longest, ORDER_BATCH, ORDER_BATCH * ORDER_READS_FIRST);
 }
 
-/* However many new ones come ahead of the sweep, who waited too long is next when the batch ends. */
+/*
+ * However many new ones come ahead of the sweep, who waited too long is next
+ * when the batch ends.
+ */
 static void
 who_waits_too_long_is_next(void **state)
 {
-	static const uint64_t patience[] = { [DISK_READ] = ORDER_READ_NS, [DISK_WRITE] = ORDER_WRITE_NS };
+	static const uint64_t patience[] = {
+		[DISK_READ] = ORDER_READ_NS, [DISK_WRITE] = ORDER_WRITE_NS,
+	};
 
 	for (int op = DISK_READ; op <= DISK_WRITE; op++) {
 		int taken = 0, next = 1;
@@ -309,7 +315,7 @@ random_steps_keep_the_contract(void **state)
 			deleted++;
 			inside--;
 		} else if (!m[i].in && what < 60) {
-			enum disk_op op = rnd(12) ? (enum disk_op)rnd(2) : (enum disk_op)(2 + rnd(3));
+			enum disk_op op = (enum disk_op)(rnd(12) ? rnd(2) : 2 + rnd(3));
 
 			req_make(i, op, rnd(1000), 1 + rnd(8))->wait_ns = now;
 			m[i].in = true;
@@ -329,7 +335,8 @@ random_steps_keep_the_contract(void **state)
 				/* Again: first of all, in their order. */
 				if (m[j].again)
 					assert_true(m[k].again && m[j].turn > m[k].turn);
-				else if (!m[k].again && (is_barrier || !order_is_transfer(&reqs[j]) || !sorted))
+				else if (!m[k].again && (is_barrier || !sorted ||
+				    !order_is_transfer(&reqs[j])))
 					assert_true(m[j].turn > m[k].turn);
 			}
 			m[k].in = false;

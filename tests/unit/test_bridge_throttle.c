@@ -148,7 +148,10 @@ it_is_a_bucket_of_tokens(void **state)
 
 			now += step;
 			tokens = MIN(tokens + (__int128)rate * step, full);
-			/* Each ns of what is missing is at most one late, never early by a whole one. */
+			/*
+			 * Each ns of what is missing is at most one late, never
+			 * early by a whole one.
+			 */
 			due = tokens >= 0 ? 0 : -tokens / rate;
 			if (tokens < -(__int128)rate)
 				assert_true(throttle_due(&t) > now);

@@ -530,6 +530,25 @@ a_tag_twice(void **state)
 	ini_at_rest(&ini);
 }
 
+/* An initiator that has its response may use the tag, though no completion of ours was told yet. */
+static void
+a_tag_again_at_once(void **state)
+{
+	uint64_t tag = ini.tag;
+
+	shape_add(&rig_u, DIRECT, false, 512);
+	mem_hold(ini.end, MEM_HOLD_DONE);
+	for (int i = 0; i < 8; i++) {
+		ini.tag = tag;
+		ini_rw(&ini, &rig_u, false, 0, 1);
+		build_direct(&rig_u, false, RIG_VA, RIG_KEY, 512);
+		ini_request(&ini, &rig_u);
+		ini_good(&ini, tag);
+	}
+	mem_hold(ini.end, 0);
+	ini_at_rest(&ini);
+}
+
 /* A read is one post: its data and its response together, one completion or none. */
 static void
 chained(void **state)
@@ -560,7 +579,7 @@ main(void)
 		T(all_shapes), T(small_devices), T(many_large_ones), T(residuals),
 		T(nothing_to_move), T(sense), T(disk_errors), T(lies), T(tables_that_lie),
 		T(immediate_lengths), T(immediate_data_stays), T(two_directions), T(solicited),
-		T(a_tag_twice), T(chained),
+		T(a_tag_twice), T(a_tag_again_at_once), T(chained),
 #undef T
 		cmocka_unit_test_setup_teardown(lent_memory, lending_up, down),
 	};

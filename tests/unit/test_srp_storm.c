@@ -237,12 +237,20 @@ act(struct one *o, unsigned n)
 }
 
 static void
+disk_hold(struct fake_disk *disk, bool hold)
+{
+	pthread_mutex_lock(&disk->lock);
+	disk->hold[DISK_READ] = disk->hold[DISK_WRITE] = hold;
+	pthread_mutex_unlock(&disk->lock);
+}
+
+static void
 disk_moods(void)
 {
 	struct fake_disk *disk = &fakes.fake[0];
 
 	if (draw(40) == 0)
-		disk->hold[DISK_READ] = disk->hold[DISK_WRITE] = draw(3) == 0;
+		disk_hold(disk, draw(3) == 0);
 	if (draw(8) == 0)
 		fake_disk_release(disk, 1 + draw(4));
 }
@@ -253,7 +261,7 @@ calm(void)
 {
 	struct fake_disk *disk = &fakes.fake[0];
 
-	disk->hold[DISK_READ] = disk->hold[DISK_WRITE] = false;
+	disk_hold(disk, false);
 	for (unsigned n = 0; n < INIS; n++) {
 		if (ones[n].ini.end) {
 			mem_hold(ones[n].ini.end, 0);

@@ -21,7 +21,7 @@ ready(struct nexus *nexus, unsigned lun)
 static void
 told_in_order_of_precedence_each_once(void **state)
 {
-	static const uint16_t codes[UAS] = { 0x2900, 0x2903, 0x2907, 0x3f0e, 0x2a09, 0x2a03,
+	static const uint16_t codes[UAS] = { 0x2900, 0x2903, 0x2907, 0x3f0e, 0x2a09, 0x2a01, 0x2a03,
 		0x2a04, 0x2a05, 0x2f00 };
 	struct nexus *nexus = rig_start(1, 1);
 

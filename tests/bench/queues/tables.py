@@ -163,7 +163,7 @@ WORK = Table(
 def full(threads, service_us, **more):
     return dict(dict(threads=threads, initiators=64, luns=8, targets=2, can_queue=1024, lun_depth=4096,
                      target_depth=4096, window_min=32, window_max=2048, service_ns=service_us * 1000, count=1,
-                     warm_ms=200, run_ms=300), **more)
+                     spread=0, warm_ms=200, run_ms=300), **more)
 
 
 def host_demands(r):
@@ -179,7 +179,7 @@ HOST = Table(
     'host', '3.3 Host-bound: 64 initiators, windows 32 to 2048',
     {'S=1 ms T=2': full(2, 1000), 'S=4 ms T=4': full(4, 4000, warm_ms=400, run_ms=400)},
     POLICIES, [IOPS, CPU, JAIN, MAX_MIN, LONGEST], host_demands,
-    'A fair queue lets the deepest initiator wait behind its own commands: that is the longest wait of e.')
+    'Each initiator keeps to one of 8 LUNs. A fair queue lets the deepest initiator wait behind its own commands: that is the longest wait of e.')
 
 
 def lun_demands(r):
@@ -190,8 +190,8 @@ def lun_demands(r):
 
 LUN = Table(
     'lun', '3.3 LUN-bound: the same at S=4 ms, T=4, and LUNs of depth 64',
-    {'8 LUNs of 64': full(4, 4000, lun_depth=64, warm_ms=400, run_ms=400)},
-    POLICIES, [IOPS, CPU, JAIN, MAX_MIN, LONGEST], lun_demands)
+    {'8 LUNs of 64': full(4, 4000, spread=1, lun_depth=64, warm_ms=400, run_ms=400)},
+    POLICIES, [IOPS, CPU, JAIN, MAX_MIN, LONGEST], lun_demands, 'Each initiator goes round all LUNs.')
 
 
 def starve_demands(r):
@@ -217,7 +217,7 @@ def apart_demands(r):
 
 APART = Table(
     'apart', '3.3 Isolation: 8 initiators saturate LUN 0, 56 use the others; S=1 ms, T=2',
-    {'8 on LUN 0': full(2, 1000, hogs=8, window_min=4, window_max=256, lun_depth=64, apart=1, spread=0, warm_ms=50)},
+    {'8 on LUN 0': full(2, 1000, hogs=8, window_min=4, window_max=256, lun_depth=64, apart=1, warm_ms=50)},
     only('a', 'b', 'c', 'd', 'e2'),
     [IOPS, CPU, ('others on the slow path, %', lambda *at: '%.2f' % slow_part(*at)),
      ('p99 of those, us', number_of('small.slow_p99', '%.0f', 1e3)),
@@ -277,7 +277,7 @@ def seed_demands(r):
 
 
 SEED_WORK = dict(threads=28, loaded=15, initiators=15, luns=15, targets=15, can_queue=1013, lun_depth=64,
-                 target_depth=64, window_min=256, window_max=256, service_ns=4000000, count=1)
+                 target_depth=64, window_min=256, window_max=256, service_ns=4000000, spread=0, count=1)
 
 SEED = Table(
     'seed', '4 The seed: 28 reactors, 15 jobs on 15 of them over 15 LUNs, 256 commands each; 1013 slots, S=4 ms',
