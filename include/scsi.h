@@ -51,6 +51,8 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_MODE_SENSE_10 = 0x5a,
 	OP_PR_IN = 0x5e,		/* PERSISTENT RESERVE IN, OUT */
 	OP_PR_OUT = 0x5f,
+	OP_COPY_OUT = 0x83,		/* with SA_COPY_LID1 and the like */
+	OP_COPY_IN = 0x84,
 	OP_READ_16 = 0x88,
 	OP_COMPARE_WRITE = 0x89,
 	OP_WRITE_16 = 0x8a,
@@ -76,6 +78,10 @@ enum {					/* service actions */
 	SA_GET_LBA_STATUS = 0x12,
 	SA_REPORT_OPCODES = 0x0c,
 	SA_REPORT_TMFS = 0x0d,
+	SA_COPY_LID1 = 0x00,		/* of OP_COPY_OUT */
+	SA_COPY_STATUS = 0x00,		/* of OP_COPY_IN */
+	SA_COPY_PARAMETERS = 0x03,
+	SA_COPY_FAILURE = 0x04,
 };
 
 enum scsi_key {				/* SPC-4 4.5.6 */
@@ -86,6 +92,7 @@ enum scsi_key {				/* SPC-4 4.5.6 */
 	KEY_ILLEGAL_REQUEST = 0x5,
 	KEY_UNIT_ATTENTION = 0x6,
 	KEY_DATA_PROTECT = 0x7,
+	KEY_COPY_ABORTED = 0xa,
 	KEY_ABORTED_COMMAND = 0xb,
 	KEY_MISCOMPARE = 0xe,
 };

@@ -105,6 +105,7 @@ struct scsi_cmd {
 	/* -- the device server's own -- */
 	struct lu *lu;
 	struct nexus_lun *nlun;
+	struct nexus_lun *home;		/* a copy: where it was sent, while lu and nlun are the unit it works on */
 	const struct cmd_row *row;
 	struct list task;		/* in nexus->tasks */
 	struct list fence;		/* parked, an orphan, in the unit's locks, or yielded: hba/scsi/fence.c */
@@ -154,6 +155,7 @@ cmd_init(struct scsi_cmd *cmd)
 	cmd->niov = 0;
 	cmd->lu = 0;
 	cmd->nlun = 0;
+	cmd->home = 0;
 	cmd->row = 0;
 	list_init(&cmd->task);
 	list_init(&cmd->fence);

@@ -27,6 +27,17 @@
 	X(WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x00)                            \
 	X(SOFT_WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x02)                       \
 	X(NO_SPACE, KEY_DATA_PROTECT, 0x27, 0x07)                                   \
+	X(COPY_TOO_MANY_UNITS, KEY_ILLEGAL_REQUEST, 0x26, 0x06)                     \
+	X(COPY_UNIT_TYPE, KEY_ILLEGAL_REQUEST, 0x26, 0x07)                          \
+	X(COPY_TOO_MANY_SEGMENTS, KEY_ILLEGAL_REQUEST, 0x26, 0x08)                  \
+	X(COPY_SEGMENT_TYPE, KEY_ILLEGAL_REQUEST, 0x26, 0x09)                       \
+	X(COPY_IN_PROGRESS, KEY_ILLEGAL_REQUEST, 0x00, 0x16)                        \
+	X(COPY_INDEX, KEY_COPY_ABORTED, 0x08, 0x04)                                 \
+	X(COPY_UNIT_FAILED, KEY_COPY_ABORTED, 0x0d, 0x01)                           \
+	X(COPY_UNREACHABLE, KEY_COPY_ABORTED, 0x0d, 0x02)                           \
+	X(COPY_DEVICE_TYPE, KEY_COPY_ABORTED, 0x0d, 0x03)                           \
+	X(COPY_RANGE, KEY_COPY_ABORTED, 0x00, 0x00)                                 \
+	X(COPY_INEXACT, KEY_COPY_ABORTED, 0x26, 0x0a)                               \
 	X(COMMAND_TIMEOUT, KEY_ABORTED_COMMAND, 0x2e, 0x02)                         \
 	X(MISCOMPARE, KEY_MISCOMPARE, 0x1d, 0x00)                                   \
 	X(POWER_ON, KEY_UNIT_ATTENTION, 0x29, 0x00)                                 \

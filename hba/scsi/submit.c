@@ -109,7 +109,7 @@ submit_unit_ok(struct scsi_cmd *cmd)
 {
 	uint16_t flags = cmd->row->flags;
 
-	if (unlikely(flags & ROW_THIN) && !cmd->lu->thin) {
+	if (unlikely(flags & ROW_OPTIONS) && !row_is_there(cmd->row, cmd->nlun)) {
 		cmd_fail(cmd, COND_INVALID_OPCODE);
 		return false;
 	}

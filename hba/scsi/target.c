@@ -97,6 +97,7 @@ target_open(const struct conf_target *ct)
 			goto fail;
 		tl->number = (uint16_t)cl->lun;
 		tl->read_only = cl->read_only || tl->lu->read_only;
+		tl->copy = cl->copy;
 		target->nluns++;
 	}
 	target->port = list_empty(&targets) ? 1 :

@@ -7,6 +7,7 @@
 #include "atomic.h"
 #include "cmd.h"
 #include "conf.h"
+#include "copy.h"
 #include "inquiry.h"
 #include "zero.h"
 
@@ -16,7 +17,7 @@ enum { HEADER = 4 };
 struct page {
 	uint8_t code;
 	bool any_lun;			/* also where no disk is */
-	bool (*has)(const struct lu *);	/* NULL: always */
+	bool (*has)(const struct nexus_lun *);	/* NULL: always */
 	unsigned (*body)(const struct scsi_cmd *, uint8_t *p);
 };
 
@@ -143,9 +144,15 @@ characteristics_body(const struct scsi_cmd *cmd, uint8_t *p)
 }
 
 static bool
-is_thin(const struct lu *lu)
+is_thin(const struct nexus_lun *nlun)
 {
-	return lu->thin;
+	return nlun->lu->thin;
+}
+
+static bool
+is_copied(const struct nexus_lun *nlun)
+{
+	return nlun->copy;
 }
 
 /* SBC-3 6.6.6. */
@@ -167,17 +174,18 @@ static const struct page pages[] = {
 	{ 0x80, false,	NULL,	serial_body },
 	{ 0x83, true,	NULL,	identification_body },
 	{ 0x86, false,	NULL,	extended_body },
+	{ 0x8f, false,	is_copied,	copy_vpd },
 	{ 0xb0, false,	NULL,	limits_body },
 	{ 0xb1, false,	NULL,	characteristics_body },
 	{ 0xb2, false,	is_thin,	provisioning_body },
 };
 
 static bool
-page_is_there(const struct page *page, const struct lu *lu)
+page_is_there(const struct page *page, const struct nexus_lun *nlun)
 {
-	if (!lu)
+	if (!nlun)
 		return page->any_lun;
-	return !page->has || page->has(lu);
+	return !page->has || page->has(nlun);
 }
 
 static unsigned
@@ -186,7 +194,7 @@ list_body(const struct scsi_cmd *cmd, uint8_t *p)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ARRAY_LEN(pages); i++)
-		if (page_is_there(&pages[i], cmd->lu))
+		if (page_is_there(&pages[i], cmd->nlun))
 			p[n++] = pages[i].code;
 	return n;
 }
@@ -197,7 +205,7 @@ vpd_page(const struct scsi_cmd *cmd, uint8_t code, uint8_t *p)
 	for (unsigned i = 0; i < ARRAY_LEN(pages); i++) {
 		unsigned len;
 
-		if (pages[i].code != code || !page_is_there(&pages[i], cmd->lu))
+		if (pages[i].code != code || !page_is_there(&pages[i], cmd->nlun))
 			continue;
 		len = pages[i].body(cmd, p + HEADER);
 		p[0] = inquiry_type(cmd);

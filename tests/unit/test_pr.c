@@ -333,6 +333,8 @@ static const struct {
 	{ "WRITE(16)", OP_WRITE_16, 0, 0, 1, 1, 1 },
 	{ "WRITE AND VERIFY(10)", OP_WRITE_VERIFY_10, 0, 0, 1, 1, 1 },
 	{ "ORWRITE(16)", OP_ORWRITE_16, 0, 0, 1, 1, 1 },
+	{ "EXTENDED COPY", OP_COPY_OUT, SA_COPY_LID1, 0, 1, 1, 1 },
+	{ "RECEIVE COPY RESULTS", OP_COPY_IN, SA_COPY_STATUS, 0, 1, 1, 1 },
 	{ "WRITE ATOMIC(16)", OP_WRITE_ATOMIC_16, 0, 0, 1, 1, 1 },
 	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 0, 0, 1, 1, 1 },
 	{ "UNMAP", OP_UNMAP, 0, 0, 1, 1, 1 },
