@@ -109,6 +109,7 @@ struct scsi_cmd {
 	const struct cmd_row *row;
 	struct list task;		/* in nexus->tasks */
 	struct list fence;		/* parked, an orphan, in the unit's locks, or yielded: hba/scsi/fence.c */
+	uint64_t at, span;		/* bytes it works on in the disk; req.io may be widened by the bridge (merging) */
 	uint64_t turn;			/* its place among those that are parked or lock; and with a */
 	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
 	struct change *change;		/* with CMD_CHANGING; NULL: it has not begun */

@@ -23,12 +23,9 @@ fence_orphan_in(const struct lu *lu, uint64_t offset, uint64_t len)
 {
 	const struct scsi_cmd *orphan;
 
-	list_for_each(orphan, &lu->orphans, fence) {
-		const struct disk_io *io = &orphan->req.io;
-
-		if (fence_overlap(io->offset, io->len, offset, len))
+	list_for_each(orphan, &lu->orphans, fence)
+		if (fence_overlap(orphan->at, orphan->span, offset, len))
 			return true;
-	}
 	return false;
 }
 

@@ -191,6 +191,8 @@ io_start(struct scsi_cmd *cmd)
 bool
 cmd_io(struct scsi_cmd *cmd)
 {
+	cmd->at = cmd->req.io.offset;
+	cmd->span = cmd->req.io.len;
 	if (unlikely(atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire) & NLUN_FENCED)) {
 		if (cmd->mem == MEM_BORROWED && cmd_own_data(cmd) < 0) {
 			cmd_full(cmd);

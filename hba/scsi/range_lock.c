@@ -135,14 +135,12 @@ range_abandon(struct scsi_cmd *cmd, bool orphan)
 static bool
 cmd_is_before(const struct scsi_cmd *cmd, const struct scsi_cmd *lock)
 {
-	const struct disk_io *io = &cmd->req.io;
-
 	if (cmd->lu != lock->lu || cmd->flags & CMD_HAS_LOCK)
 		return false;	/* a lock: range_next sees to it */
 	if (!(cmd->flags & CMD_IN_DISK) && !(cmd->flags & CMD_PARKED && cmd->turn < lock->turn))
 		return false;
-	return io->op != DISK_FLUSH && io->op != DISK_STATUS &&
-	    fence_overlap(io->offset, io->len, lock_offset(lock), lock_len(lock));
+	return cmd->req.io.op != DISK_FLUSH && cmd->req.io.op != DISK_STATUS &&
+	    fence_overlap(cmd->at, cmd->span, lock_offset(lock), lock_len(lock));
 }
 
 /*
