@@ -43,6 +43,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_READ_DEFECT_10 = 0x37,
 	OP_WRITE_SAME_10 = 0x41,
 	OP_UNMAP = 0x42,
+	OP_SANITIZE = 0x48,		/* with SA_SANITIZE_OVERWRITE and the like */
 	OP_LOG_SELECT = 0x4c,
 	OP_LOG_SENSE = 0x4d,
 	OP_MODE_SELECT_10 = 0x55,
@@ -78,6 +79,9 @@ enum {					/* service actions */
 	SA_GET_LBA_STATUS = 0x12,
 	SA_REPORT_OPCODES = 0x0c,
 	SA_REPORT_TMFS = 0x0d,
+	SA_SANITIZE_OVERWRITE = 0x01,	/* of OP_SANITIZE */
+	SA_SANITIZE_ERASE = 0x02,
+	SA_SANITIZE_EXIT_FAILURE = 0x1f,
 	SA_COPY_LID1 = 0x00,		/* of OP_COPY_OUT */
 	SA_COPY_STATUS = 0x00,		/* of OP_COPY_IN */
 	SA_COPY_PARAMETERS = 0x03,

@@ -92,6 +92,8 @@ copy_may(const struct nexus_lun *nlun, bool write)
 	static const uint8_t read_cdb[16] = { OP_READ_16 }, write_cdb[16] = { OP_WRITE_16 };
 	uint32_t hot = atomic_load_explicit(&nlun->hot, memory_order_acquire);
 
+	if (hot & NLUN_SANITIZE)
+		return false;
 	if (write && (nlun->read_only || hot & NLUN_SWP))
 		return false;
 	return !(hot & NLUN_CONFLICTS) || !conflict_stops(hot, write ? write_cdb : read_cdb);

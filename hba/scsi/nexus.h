@@ -22,6 +22,7 @@ enum {
 	NLUN_NO_ACCESS = 1 << 18,	/* or from reading too: conflict.h */
 	NLUN_RESERVED = 1 << 19,	/* another nexus did RESERVE(6) or (10) */
 	NLUN_SWP = 1 << 20,		/* an initiator has write-protected the unit: mode.h */
+	NLUN_SANITIZE = 1 << 21,	/* the unit is sanitized, or that failed: sanitize.h */
 	NLUN_CONFLICTS = NLUN_NO_WRITES | NLUN_NO_ACCESS | NLUN_RESERVED,
 };
 

@@ -56,7 +56,7 @@ lock_offset(const struct scsi_cmd *cmd)
 static uint64_t
 lock_len(const struct scsi_cmd *cmd)
 {
-	return lu_bytes(cmd->lu, cmd->blocks);
+	return lu_bytes(cmd->lu, cmd->blocks == RANGE_ALL ? cmd->lu->blocks : cmd->blocks);
 }
 
 bool

@@ -11,6 +11,8 @@
 #define CONDITIONS(X)                                                               \
 	X(NO_SENSE, KEY_NO_SENSE, 0x00, 0x00)                                       \
 	X(OFFLINE, KEY_NOT_READY, 0x04, 0x03)                                       \
+	X(SANITIZE_IN_PROGRESS, KEY_NOT_READY, 0x04, 0x1b)                          \
+	X(SANITIZE_FAILED, KEY_MEDIUM_ERROR, 0x31, 0x03)                            \
 	X(READ_ERROR, KEY_MEDIUM_ERROR, 0x11, 0x00)                                 \
 	X(WRITE_ERROR, KEY_MEDIUM_ERROR, 0x0c, 0x00)                                \
 	X(INTERNAL_FAILURE, KEY_HARDWARE_ERROR, 0x44, 0x00)                         \
@@ -65,6 +67,8 @@ struct sense {
 	bool in_cdb;			/* the field is in the CDB, not in the parameter list */
 	int8_t bit;			/* of byte field, or -1 */
 	uint16_t field;
+	bool has_progress;		/* instead of a field: */
+	uint16_t progress;		/* of 65536 */
 	uint64_t info;			/* INFORMATION */
 };
 

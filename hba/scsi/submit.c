@@ -8,6 +8,7 @@
 #include "core.h"
 #include "fence.h"
 #include "range_lock.h"
+#include "sanitize.h"
 #include "tmf.h"
 #include "ua.h"
 #include "usage.h"
@@ -96,6 +97,8 @@ submit_special(struct scsi_cmd *cmd, uint32_t hot)
 		cmd_status(cmd, SCSI_RESERVATION_CONFLICT);
 		return false;
 	}
+	if (hot & NLUN_SANITIZE && sanitize_refuses(cmd))
+		return false;
 	if (hot & NLUN_SWP && cmd->row->flags & ROW_WRITES) {
 		cmd_fail(cmd, COND_SOFT_WRITE_PROTECTED);
 		return false;

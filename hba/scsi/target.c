@@ -12,6 +12,7 @@
 #include "core.h"
 #include "lu.h"
 #include "store.h"
+#include "sanitize.h"
 #include "usage.h"
 
 static struct list targets = LIST_INIT(targets);
@@ -128,6 +129,15 @@ targets_open(const struct conf *conf)
 		}
 	}
 	return 0;
+}
+
+void
+targets_stop(void)
+{
+	struct lu *lu = NULL;
+
+	while ((lu = lu_next(lu)))
+		sanitize_stop(lu);
 }
 
 void

@@ -136,10 +136,14 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 	return 60;
 }
 
-/* SBC-3 6.6.3: what turns and how fast is not known. */
+/* SBC-3 6.6.3: what turns and how fast is not known. After a SANITIZE, all can be read. */
 static unsigned
 characteristics_body(const struct scsi_cmd *cmd, uint8_t *p)
 {
+	enum { WABEREQ_READABLE = 0x40 };
+
+	if (cmd->lu->thin && cmd->lu->disk->conf->sanitize)
+		p[7 - HEADER] = WABEREQ_READABLE;
 	return 60;
 }
 
