@@ -37,7 +37,7 @@ UNIT := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(sort $(wildcard tests/unit
 FUZZ := $(patsubst tests/fuzz/%.c,build/fuzz/tests/fuzz/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 BENCH := $(B)/tests/bench/load $(B)/tests/bench/echo $(B)/tests/bench/sluiced-no-bridge $(B)/tests/bench/queues/cell
 
-.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench model model-long deps install clean help \
+.PHONY: fuzzers all map run check check-quick check-asan check-tsan fuzz bench bench-queues guest guest-bench model model-long stress stress-tools mutants deps install clean help \
 	units tools
 all: $(B)/sluiced $(B)/sluicectl
 
@@ -54,6 +54,7 @@ help:
 #: make bench          speed, beside tgt
 #: make bench-queues   what admission to an adapter's queue costs and whom it serves: tables and plots
 #: make guest          the tests that boot a kernel of their own
+#: make stress         the bridge under load, and each known mistake in it
 #: make model          the bridge's models, by Spin; model-long: the large ones too
 #: make guest-bench    IOPS by queue mode through the kernel's initiator, in that guest
 #: make deps           installs the Debian packages that are missing
@@ -104,6 +105,31 @@ $(B)/tests/guest/srp_raw: $(RAW_OBJ)
 
 -include $(RAW_OBJ:.o=.d)
 
+# The bridge with its marked places open, and with each mistake of hba/bridge/bug.h in turn.
+STRESS_OBJ := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard tests/stress/*.c)))
+STRESS_REST := $(filter-out $(B)/hba/bridge/%,$(LIB_OBJ)) $(STRESS_OBJ)
+BRIDGE_SRC := $(wildcard hba/bridge/*.c)
+MUTANTS := 1 2 3 4 5 6 7 8 10
+MUTABLE := $(shell grep -lE 'BUG.[0-9]|node_claim' hba/bridge/*.c)
+$(STRESS_OBJ): ALL_CFLAGS += -DBQ_YIELD
+
+# $(call stress,PROGRAM,FOLDER OF OBJECTS,FLAGS,SOURCES MADE WITH THEM,THE OTHERS' OBJECTS)
+define stress
+$(2)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)$$(CC) $$(ALL_CFLAGS) -DBQ_YIELD $(3) -c -o $$@ $$<
+$(1): $(4:%.c=$(2)/%.o) $(5) $$(STRESS_REST)
+	$$(call say,LD,$$@)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS)
+-include $(4:%.c=$(2)/%.d)
+endef
+STRESS := $(B)/tests/stress/bridge_stress
+$(eval $(call stress,$(STRESS),$(B)/stress,,$(BRIDGE_SRC),))
+$(foreach n,$(MUTANTS),$(eval $(call stress,$(B)/mutant/$(n)/bridge_stress,$(B)/mutant/$(n),-DBQ_BUG=$(n),$(MUTABLE),\
+	$(patsubst %.c,$(B)/stress/%.o,$(filter-out $(MUTABLE),$(BRIDGE_SRC))))))
+-include $(STRESS_OBJ:.o=.d)
+
+stress-tools: $(STRESS)
+mutants: $(MUTANTS:%=$(B)/mutant/%/bridge_stress)
 units: $(UNIT)
 fuzzers: $(FUZZ)
 tools: $(BENCH) $(B)/tests/guest/srp_raw
@@ -117,18 +143,21 @@ run:
 	$(Q)tests/demo
 
 check: deps
-	@$(MAKE) --no-print-directory all units tools
-	$(Q)tests/run --build $(B) unit talk system meta guest model
+	@$(MAKE) --no-print-directory all units tools stress-tools mutants
+	$(Q)tests/run --build $(B) unit talk system meta guest model stress mutants
 
 check-quick: all units tools
 	$(Q)tests/run --build $(B) unit talk system meta
 
 check-asan check-tsan: check-%:
-	@$(MAKE) --no-print-directory VARIANT=$* all units tools
-	$(Q)tests/run --build build/$* unit talk system
+	@$(MAKE) --no-print-directory VARIANT=$* all units tools stress-tools
+	$(Q)tests/run --build build/$* unit talk system stress
 
 guest: all units tools
 	$(Q)tests/run --build $(B) guest
+
+stress: stress-tools mutants
+	$(Q)tests/run --build $(B) stress mutants
 
 # The models need no build.
 model model-long:

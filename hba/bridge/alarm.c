@@ -27,11 +27,28 @@ meld(struct alarm *a, struct alarm *b)
 	return top;
 }
 
+/* Seldom: a heap without a way up is made anew. */
+static void
+alarm_del(struct bridge_host *h, const struct alarm *a)
+{
+	struct alarm *from = h->alarms, *top, *kept = NULL;
+
+	while ((top = from)) {
+		from = meld(top->left, top->right);
+		top->left = top->right = NULL;
+		if (top != a)
+			kept = meld(kept, top);
+	}
+	h->alarms = kept;
+}
+
 void
 alarm_set(struct bridge_host *h, struct alarm *a, uint64_t at)
 {
-	if (a->set)
+	if (a->set && a->at <= at)
 		return;
+	if (a->set)
+		alarm_del(h, a);
 	a->set = true;
 	a->at = at;
 	a->left = a->right = NULL;

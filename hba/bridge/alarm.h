@@ -27,7 +27,10 @@ alarm_init(struct alarm *a, void (*fn)(struct alarm *, uint64_t now))
 	*a = (struct alarm){ .fn = fn };
 }
 
-/* One that is set stays as it is: fn looks whether its time has come, and sets it again if not. */
+/*
+ * One that is set may go off sooner, not later: fn looks whether its time has
+ * come, and sets it again if not.
+ */
 void alarm_set(struct bridge_host *, struct alarm *, uint64_t at);
 
 /* Calls those whose time has come, if a timer has fired. */

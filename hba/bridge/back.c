@@ -101,6 +101,13 @@ back_queue(struct bridge_req *req)
 }
 
 void
+back_part(struct bridge_req *leader)
+{
+	if (unlikely(leader->merge != NULL) && merge_is_unwanted(leader))
+		back_unmerge(leader);
+}
+
+void
 back_unmerge(struct bridge_req *leader)
 {
 	struct list riders;

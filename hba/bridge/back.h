@@ -26,6 +26,11 @@ bool back_again(struct bridge_host *, struct bridge_cpu *, struct bridge_req *);
  * its riders wait for themselves.
  */
 void back_unmerge(struct bridge_req *leader);
+/*
+ * Under the lock: the same, if one of them was cancelled meanwhile. Each time
+ * before it waits or is sent again.
+ */
+void back_part(struct bridge_req *leader);
 /* Under the lock: to the front of its flow; or home, if it was cancelled while the disk had it. */
 void back_queue(struct bridge_req *);
 

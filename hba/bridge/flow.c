@@ -59,13 +59,15 @@ initiator_pace(struct initiator *ini, struct bridge_host *h, const struct bridge
 {
 	struct bridge_flow *f;
 
-	throttle_set(&ini->rates, limits->iops, limits->bandwidth, limits->burst_ns);
+	throttle_set(&ini->rates, limits->iops, limits->bandwidth, limits->burst_ns, now_ns());
 	list_for_each(f, &h->flows, of_host)
 		if (f->initiator == ini)
 			atomic_store_explicit(&f->paced, throttle_is_set(&ini->rates),
 			    memory_order_relaxed);
 	if (!throttle_is_set(&ini->rates))
 		node_gate_clear(ini->node, GATE_TIMER);
+	else if (atomic_load_explicit(&ini->node->gate, memory_order_relaxed) & GATE_TIMER)
+		alarm_set(h, &ini->paid, throttle_due(&ini->rates));
 }
 
 static struct initiator *

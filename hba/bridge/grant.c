@@ -1,4 +1,5 @@
 /* Slots for those whose turn it is: a freed one goes straight to the next (docs/BRIDGE.md). */
+#include "back.h"
 #include "ring.h"
 #include "wait.h"
 
@@ -149,6 +150,7 @@ flow_take(struct bridge_flow *f, struct bridge_node *const node[LEVELS], uint64_
 
 	flow_less(f);
 	count_waited(node, req, now);
+	back_part(req);
 	/* One that its disk had no room for still has those that ride with it. */
 	if (policy->coalesce && !req->merge)
 		riders = merge_gather(&f->host->merges, &f->queue, req, policy->max_xfer);

@@ -84,8 +84,7 @@ static void
 refused(struct bridge_req *req)
 {
 	lun_full(flow_node(req->flow, AT_LUN), now_ns());
-	if (req->unwanted && req->merge)
-		back_unmerge(req);
+	back_part(req);
 	back_queue(req);
 }
 

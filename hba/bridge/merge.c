@@ -192,6 +192,25 @@ merge_build(struct bridge_req *leader)
 	leader->io.niov = m->niov;
 }
 
+static bool
+any_unwanted(const struct list *riders)
+{
+	const struct bridge_req *req;
+
+	list_for_each(req, riders, link)
+		if (req->unwanted)
+			return true;
+	return false;
+}
+
+bool
+merge_is_unwanted(const struct bridge_req *leader)
+{
+	const struct merge *m = leader->merge;
+
+	return leader->unwanted || any_unwanted(&m->below) || any_unwanted(&m->above);
+}
+
 void
 merge_end(struct merge_pool *p, struct bridge_req *leader, struct list *to)
 {

@@ -72,6 +72,9 @@ merge_end_of(const struct bridge_req *req)
 	return req->merge ? req->merge->offset + req->merge->len : req->io.offset + req->io.len;
 }
 
+/* Was one of them cancelled at the disk? Under the lock, while the bridge has the leader. */
+bool merge_is_unwanted(const struct bridge_req *leader);
+
 /*
  * Before each submit of a leader: its io becomes that of the whole command. Any
  * thread that owns it.

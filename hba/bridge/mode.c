@@ -209,8 +209,11 @@ static int
 mode_change(struct bridge_host *h, int mode, uint32_t queues)
 {
 	struct bridge_flow *f;
-	int err = dents_make(h, mode, queues);
+	/* Again: its limit may have been set while it drained. */
+	int err = check(h, mode, &queues);
 
+	if (!err)
+		err = dents_make(h, mode, queues);
 	if (err) {
 		unclaim_all(h);
 		return err;

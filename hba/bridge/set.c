@@ -135,7 +135,8 @@ set_run(json_t *params, char *err, size_t err_size)
 		value = 0;
 	n = value ? limit_set((enum bridge_kind)kind, s.name, (uint32_t)value) : -EINVAL;
 	if (n == -EINVAL)
-		snprintf(err, err_size, "a limit is 1 to the can_queue of the start, not %s",
+		snprintf(err, err_size, "a limit is 1 to the can_queue of the start%s, not %s",
+		    kind == BRIDGE_HOST ? ", and divided at least 1 for each queue" : "",
 		    s.value);
 	else if (n == 0)
 		snprintf(err, err_size, "there is no such %s; `adapters` lists them", s.kind);

@@ -145,6 +145,19 @@ change_try(const struct change *c)
 	return err;
 }
 
+static const char *
+change_why(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		return "queue_mode: its disks did not give back all commands in time";
+	case -EINVAL:
+		return "queue_mode: the limit that was set by hand is too small to be divided";
+	default:
+		return strerror(-err);
+	}
+}
+
 /* The adapters before `end` have changed; what was, is restored. */
 static void
 changes_undo(const struct conf *running, const struct conf *loaded, const struct bridge_host *end)
@@ -232,9 +245,7 @@ adapters_reload(const struct conf *running, const struct conf *loaded, char *why
 		if (!err)
 			continue;
 		changes_undo(running, loaded, c.host);
-		snprintf(why, size, "adapter %s: %s", c.to->name, err == -ETIMEDOUT ?
-		    "queue_mode: its disks did not give back all commands in time" :
-		    strerror(-err));
+		snprintf(why, size, "adapter %s: %s", c.to->name, change_why(err));
 		return err;
 	}
 	while (change_next(&c, running, loaded))

@@ -8,21 +8,36 @@ enum { SECOND = 1000000000 };
 /* So late that it never comes, and far enough from the end that nothing wraps. */
 static const uint64_t never = UINT64_MAX / 2;
 
+/* What is owed, at another rate: as much, and not as long. */
+static uint64_t
+owed_ns(const struct rate *r, uint64_t per_second, uint64_t now)
+{
+	unsigned __int128 ns =
+	    (unsigned __int128)(r->paid_ns - now) * r->per_second / per_second;
+
+	return ns < never - now ? (uint64_t)ns : never - now;
+}
+
 static void
-rate_set(struct rate *r, uint64_t per_second)
+rate_set(struct rate *r, uint64_t per_second, uint64_t now)
 {
 	per_second = MIN(per_second, never);
 	if (r->per_second == per_second)
 		return;
+	if (r->per_second == 0 || per_second == 0)
+		r->paid_ns = 0;
+	else if (r->paid_ns > now)
+		r->paid_ns = now + owed_ns(r, per_second, now);
 	r->per_second = per_second;
 	r->rest = 0;
 }
 
 void
-throttle_set(struct throttle *t, uint64_t requests, uint64_t bytes, uint64_t burst_ns)
+throttle_set(struct throttle *t, uint64_t requests, uint64_t bytes, uint64_t burst_ns,
+    uint64_t now)
 {
-	rate_set(&t->requests, requests);
-	rate_set(&t->bytes, bytes);
+	rate_set(&t->requests, requests, now);
+	rate_set(&t->bytes, bytes, now);
 	t->burst_ns = burst_ns;
 }
 

@@ -21,8 +21,12 @@ struct throttle {
 	uint64_t burst_ns;
 };
 
-/* The same rates again change nothing, so that a login gives nobody a new burst. */
-void throttle_set(struct throttle *, uint64_t requests, uint64_t bytes, uint64_t burst_ns);
+/*
+ * The same rates again change nothing, so that a login gives nobody a new burst;
+ * at other rates as many requests and bytes are owed as before.
+ */
+void throttle_set(struct throttle *, uint64_t requests, uint64_t bytes, uint64_t burst_ns,
+    uint64_t now);
 
 static inline bool
 throttle_is_set(const struct throttle *t)

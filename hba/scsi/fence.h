@@ -22,7 +22,7 @@ void fence_add(struct scsi_cmd *);
 /* The disk gave an aborted command back: those that wait for it go on. Its reactor. */
 void fence_del(struct scsi_cmd *);
 /*
- * For a command with cmd->req.io filled, of a unit that is NLUN_FENCED. True:
+ * For a command of cmd_io, of a unit that is NLUN_FENCED. True:
  * an orphan or a lock overlaps, and the command is parked; it goes on with
  * cmd_resume.
  */

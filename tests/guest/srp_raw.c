@@ -108,6 +108,17 @@ response_next(struct raw *r, uint8_t iu[SRP_TI_IU_MAX], int ms)
 }
 
 bool
+raw_any(struct raw *r, struct srp_rsp *rsp)
+{
+	uint8_t iu[SRP_TI_IU_MAX];
+
+	if (response_next(r, iu, 10000) < (int)sizeof(*rsp))
+		return false;
+	memcpy(rsp, iu, sizeof(*rsp));
+	return true;
+}
+
+bool
 raw_response(struct raw *r, uint64_t tag, struct srp_rsp *rsp, uint8_t sense[96])
 {
 	uint8_t iu[SRP_TI_IU_MAX];

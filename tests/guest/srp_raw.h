@@ -74,6 +74,8 @@ bool raw_login(struct raw *, struct raw_say);
 uint32_t raw_reason(const struct raw *);
 /* Sends a request; counts its credit. */
 bool raw_request(struct raw *, const struct build *);
+/* The next response. False: none, in 10 s. */
+bool raw_any(struct raw *, struct srp_rsp *);
 /* The response to this tag; others before it are counted and passed over. False: none, in 10 s. */
 bool raw_response(struct raw *, uint64_t tag, struct srp_rsp *, uint8_t sense[96]);
 /* Until TEST UNIT READY says GOOD. */

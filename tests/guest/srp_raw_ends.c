@@ -231,8 +231,8 @@ full_queue(void)
 		big(false, r.mr_data->rkey);
 		n++;
 	}
-	for (uint64_t tag = r.tag - n; answers < n && raw_response(&r, tag, &rsp, NULL); tag++)
-		answers += !rsp.status;
+	while (answers < n && raw_any(&r, &rsp) && !rsp.status)
+		answers++;
 	RAW_OK("as many reads of 1 MiB as there are credits: all GOOD", ok && answers == n);
 	RAW_OK("and all credits are back", raw_at_rest(&r));
 	raw_close(&r);

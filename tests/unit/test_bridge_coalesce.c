@@ -1,6 +1,8 @@
 /* Merged commands: one slot, one charge, one result, and each request alone when that is bad. */
 #include "policy_rig.h"
 
+#include <time.h>
+
 #include "conf.h"
 
 static void
@@ -281,6 +283,77 @@ merged_and_done_at_once(void **state)
 	}
 }
 
+/* Long enough for a disk that had no room to be asked again. */
+static void
+until_asked_again(void)
+{
+	const struct timespec t = { .tv_nsec = 30000000 };
+
+	nanosleep(&t, NULL);
+	rig_settle();
+}
+
+/* Its disk had no room: who was cancelled there is done, the others are sent again, none is lost. */
+static void
+cancelled_where_there_was_no_room(void **state)
+{
+	for (int who = 0; who < 4; who++) {
+		int first, sent = 0;
+
+		start_merging(1, true);
+		ask(0, DISK_READ, 1000, 1);
+		first = ask(0, DISK_WRITE, 100, 4);
+		give_back(0, 0);
+		assert_command(1, DISK_WRITE, 100, 4);
+		assert_int_equal(pcancel(first + who), BRIDGE_RUNNING);
+		give_back(1, -EAGAIN);
+		for (until_asked_again(); give_back_oldest(0); until_asked_again())
+			;
+		for (int c = 2; c < npcmds; c++) {
+			assert_false(pcmds[c].lba <= 100 + (uint64_t)who &&
+			    100 + (uint64_t)who < pcmds[c].lba + pcmds[c].blocks);
+			sent += (int)pcmds[c].blocks;
+		}
+		assert_int_equal(sent, 3);
+		for (int i = 0; i < 4; i++)
+			assert_results(first + i, 1, i == who ? -EAGAIN : 0);
+		pcheck();
+		pend();
+	}
+}
+
+/* They wait for room together; then the one that rides is cancelled, and after it the other one too. */
+static void
+cancelled_while_they_wait(bool both)
+{
+	int first;
+
+	start_merging(1, true);
+	ask(0, DISK_READ, 1000, 1);
+	first = ask(0, DISK_WRITE, 100, 3);
+	give_back(0, 0);
+	assert_command(1, DISK_WRITE, 100, 3);
+	give_back(1, -EAGAIN);
+	assert_int_equal(pcancel(first + 1), BRIDGE_RUNNING);
+	if (both)
+		assert_int_equal(pcancel(first), BRIDGE_CANCELLED);
+	for (until_asked_again(); give_back_oldest(0); until_asked_again())
+		;
+	assert_results(first + 1, 1, -EAGAIN);
+	assert_results(first + 2, 1, 0);
+	assert_int_equal(npcmds, both ? 3 : 4);
+	assert_command(npcmds - 1, DISK_WRITE, 102, 1);
+	pcheck();
+	pend();
+}
+
+static void
+cancelled_while_they_wait_for_room(void **state)
+{
+	cancelled_while_they_wait(false);
+	cancelled_while_they_wait(true);
+}
+
 int
 main(void)
 {
@@ -293,6 +366,8 @@ main(void)
 		cmocka_unit_test(who_rides_is_at_the_disk),
 		cmocka_unit_test(who_was_cancelled_is_not_sent_again),
 		cmocka_unit_test(cancelled_before_it_is_sent_again),
+		cmocka_unit_test(cancelled_where_there_was_no_room),
+		cmocka_unit_test(cancelled_while_they_wait_for_room),
 		cmocka_unit_test(one_command_is_one_turn),
 		cmocka_unit_test(a_merged_command_takes_one_place),
 		cmocka_unit_test(a_flush_is_never_passed),

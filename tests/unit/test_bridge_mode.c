@@ -1,6 +1,9 @@
 /* How hardware queues share an adapter's slots, and changing that under load. */
 #include "bridge_threads.h"
 
+#include <pthread.h>
+#include <time.h>
+
 static const struct {
 	int mode;
 	uint32_t queues;
@@ -284,6 +287,39 @@ changes_that_make_no_sense_are_refused(void **state)
 	steps_close();
 }
 
+static void *
+divide(void *err)
+{
+	*(int *)err = bridge_set_mode(rig.host, QUEUE_DIVIDED, 0, 5000000000u);
+	return NULL;
+}
+
+/* What was enough for two queues when the change began is not when it would be done. */
+static void
+a_limit_that_shrinks_meanwhile_refuses_it(void **state)
+{
+	const struct timespec t = { .tv_nsec = 50000000 };
+	uint32_t queues;
+	int err, mode;
+	pthread_t thread;
+
+	steps_open(2, 4);
+	submit_on(1, 0);
+	assert_int_equal(pthread_create(&thread, NULL, divide, &err), 0);
+	nanosleep(&t, NULL);
+	assert_int_equal(bridge_set_limit(rig.host, BRIDGE_HOST, "rig", 1), 0);
+	finish_on(1, 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(err, -EINVAL);
+	bridge_get_mode(rig.host, &mode, &queues);
+	assert_int_equal(mode, QUEUE_SHARED);
+	/* And there is a slot. */
+	submit_on(1, 1);
+	assert_int_equal(reached, 2);
+	finish_on(1, 1);
+	steps_close();
+}
+
 static void
 frozen_stays_frozen(void **state)
 {
@@ -326,6 +362,7 @@ main(void)
 		cmocka_unit_test(one_queue_may_have_all_of_it),
 		cmocka_unit_test(a_change_that_takes_too_long_changes_nothing),
 		cmocka_unit_test(changes_that_make_no_sense_are_refused),
+		cmocka_unit_test(a_limit_that_shrinks_meanwhile_refuses_it),
 		cmocka_unit_test(frozen_stays_frozen),
 	};
 

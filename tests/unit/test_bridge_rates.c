@@ -165,6 +165,50 @@ another_login_brings_other_rates(void **state)
 	pend();
 }
 
+/* A debt at a low rate is a small one at a high rate. */
+static void
+a_rate_that_was_raised_holds_at_once(void **state)
+{
+	struct bridge_limits limits = { .weight = 1, .bandwidth = 1 << 30 };
+
+	start_paced(0, 1024, 0);
+	ask_by(bridge_submit, 0, DISK_READ, 0, 64, 1, 0);
+	ask_by(bridge_submit, 0, DISK_READ, 0, 64, 20, 0);
+	assert_int_equal(count_done(), 1);
+	pflow_with(3, 1, "a", limits);
+	assert_true(wait_for(21) < 900ull * MS);
+	pcheck();
+	pend();
+}
+
+static void
+on_put_one(void *arg)
+{
+	int i = *(int *)arg;
+
+	bridge_flow_put(pflows[i]);
+	pflows[i] = NULL;
+}
+
+/* Its predecessor left with a debt of 32 seconds, which is nobody's. */
+static void
+another_name_inherits_no_alarm(void **state)
+{
+	struct bridge_limits limits = { .weight = 1, .iops = 1000 };
+
+	start_paced(0, 1024, 0);
+	ask_by(bridge_submit, 0, DISK_READ, 0, 64, 1, 0);
+	assert_int_equal(count_done(), 1);
+	for (int i = 0; i < 2; i++)
+		rig_run(0, on_put_one, &i);
+	rig_settle();
+	pflow_with(3, 0, "c", limits);
+	ask(3, DISK_READ, 0, 20);
+	assert_true(wait_for(21) < 900ull * MS);
+	pcheck();
+	pend();
+}
+
 static void
 what_may_not_wait_does_not(void **state)
 {
@@ -212,6 +256,8 @@ main(void)
 		cmocka_unit_test(others_are_not_held_up),
 		cmocka_unit_test(a_cancelled_one_frees_its_place),
 		cmocka_unit_test(another_login_brings_other_rates),
+		cmocka_unit_test(a_rate_that_was_raised_holds_at_once),
+		cmocka_unit_test(another_name_inherits_no_alarm),
 		cmocka_unit_test(what_may_not_wait_does_not),
 		cmocka_unit_test(riders_count_as_requests),
 	};

@@ -35,7 +35,7 @@ without_burst_they_are_evenly_spaced(void **state)
 	struct throttle t = { 0 };
 	uint64_t now = 77 * second;
 
-	throttle_set(&t, 1000, 0, 0);
+	throttle_set(&t, 1000, 0, 0, 0);
 	assert_true(throttle_is_set(&t));
 	for (int i = 0; i < 100; i++) {
 		assert_true(throttle_due(&t) <= now);
@@ -52,7 +52,7 @@ what_was_saved_is_no_more_than_the_burst(void **state)
 	uint64_t now = 1000 * second;
 	int n = 0;
 
-	throttle_set(&t, 100, 0, second / 2);
+	throttle_set(&t, 100, 0, second / 2, 0);
 	/* Half a second at 100 a second, and the one that is begun. */
 	for (; throttle_due(&t) <= now; n++)
 		throttle_charge(&t, 1, 0, now);
@@ -71,7 +71,7 @@ the_slower_of_both_rates_counts(void **state)
 	struct throttle t = { 0 };
 	uint64_t now = 10 * second;
 
-	throttle_set(&t, 1000, 1 << 20, 0);
+	throttle_set(&t, 1000, 1 << 20, 0, 0);
 	throttle_charge(&t, 1, 512, now);
 	assert_true(throttle_due(&t) == now + second / 1000);
 	now += second;
@@ -85,14 +85,41 @@ a_login_with_the_same_rates_gives_nothing(void **state)
 	struct throttle t = { 0 };
 	uint64_t now = 10 * second, due;
 
-	throttle_set(&t, 10, 0, second);
+	throttle_set(&t, 10, 0, second, 0);
 	for (int i = 0; i < 30; i++)
 		throttle_charge(&t, 1, 0, now);
 	due = throttle_due(&t);
-	throttle_set(&t, 10, 0, second);
+	throttle_set(&t, 10, 0, second, 0);
 	assert_true(throttle_due(&t) == due);
-	throttle_set(&t, 0, 0, 0);
+	throttle_set(&t, 0, 0, 0, 0);
 	assert_int_equal(throttle_due(&t), 0);
+}
+
+static void
+another_rate_changes_how_long_is_owed(void **state)
+{
+	struct throttle t = { 0 };
+	uint64_t now = 10 * second;
+
+	throttle_set(&t, 10, 0, 0, now);
+	for (int i = 0; i < 30; i++)
+		throttle_charge(&t, 1, 0, now);
+	assert_true(throttle_due(&t) == now + 3 * second);
+	now += second;
+	/* 20 requests. */
+	throttle_set(&t, 40, 0, 0, now);
+	assert_true(throttle_due(&t) == now + second / 2);
+	throttle_set(&t, 1, 0, 0, now);
+	assert_true(throttle_due(&t) == now + 20 * second);
+	throttle_set(&t, UINT64_MAX, 0, 0, now);
+	assert_true(throttle_due(&t) == now);
+	throttle_charge(&t, UINT64_MAX, 0, now);
+	throttle_set(&t, 1, 0, 0, now);
+	assert_true(throttle_due(&t) >= now && throttle_due(&t) <= UINT64_MAX / 2);
+	/* Without a rate nothing is owed, then or later. */
+	throttle_set(&t, 0, 0, 0, now);
+	throttle_set(&t, 1, 0, 0, now);
+	assert_true(throttle_due(&t) <= now);
 }
 
 static void
@@ -108,7 +135,7 @@ nothing_wraps(void **state)
 				struct throttle t = { 0 };
 				uint64_t now = 100 * second, due = 0;
 
-				throttle_set(&t, edges[r], 0, edges[b]);
+				throttle_set(&t, edges[r], 0, edges[b], 0);
 				for (int i = 0; i < 5; i++) {
 					throttle_charge(&t, edges[c], 0, now);
 					assert_true(throttle_due(&t) >= due);
@@ -119,8 +146,8 @@ nothing_wraps(void **state)
 				if (edges[r] && c > 0) {
 					struct throttle less = { 0 }, more = { 0 };
 
-					throttle_set(&less, edges[r], 0, 0);
-					throttle_set(&more, edges[r], 0, 0);
+					throttle_set(&less, edges[r], 0, 0, 0);
+					throttle_set(&more, edges[r], 0, 0, 0);
 					throttle_charge(&less, edges[c - 1], 0, now);
 					throttle_charge(&more, edges[c], 0, now);
 					assert_true(throttle_due(&more) >= throttle_due(&less));
@@ -141,7 +168,7 @@ it_is_a_bucket_of_tokens(void **state)
 		__int128 tokens = (__int128)rate * burst, full = tokens;
 		struct throttle t = { 0 };
 
-		throttle_set(&t, rate, 0, burst);
+		throttle_set(&t, rate, 0, burst, 0);
 		for (int i = 0; i < 1000; i++) {
 			uint64_t step = rnd(4) ? rnd(1000) : rnd(second / 10), n = rnd(most);
 			__int128 due;
@@ -176,7 +203,7 @@ the_rate_is_kept_to_one(void **state)
 		struct throttle t = { 0 };
 		uint64_t from = 9 * second, now = from, n = 0, want;
 
-		throttle_set(&t, rates[i], 0, second);
+		throttle_set(&t, rates[i], 0, second, 0);
 		while (n < 200000) {
 			now = MAX(now, throttle_due(&t));
 			throttle_charge(&t, 1, 0, now);
@@ -197,6 +224,7 @@ main(void)
 		cmocka_unit_test(what_was_saved_is_no_more_than_the_burst),
 		cmocka_unit_test(the_slower_of_both_rates_counts),
 		cmocka_unit_test(a_login_with_the_same_rates_gives_nothing),
+		cmocka_unit_test(another_rate_changes_how_long_is_owed),
 		cmocka_unit_test(nothing_wraps),
 		cmocka_unit_test(it_is_a_bucket_of_tokens),
 		cmocka_unit_test(the_rate_is_kept_to_one),

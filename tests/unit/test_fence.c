@@ -103,6 +103,46 @@ the_fence_holds_on_every_reactor(void **state)
 	rig_stop(nexus);
 }
 
+/* It leads a merged command: its neighbour's blocks, which are in it, are not its own. */
+static void
+a_merged_orphan_fences_its_own_blocks(void **state)
+{
+	struct fake_cmd *first, *orphan, *rider, *beside, *over;
+	struct nexus *nexus;
+	struct fake_tmf ft;
+
+	fake_world_init(1);
+	fakes.adapter.lun_depth = 1;
+	fakes.adapter.coalesce = true;
+	fakes.adapter.max_xfer = 65536;
+	assert_int_equal(fake_world_start(1), 0);
+	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	disk->hold[DISK_WRITE] = true;
+	first = fake_write(nexus, 0, 100, 1, 0x11, DATA_POOL);
+	orphan = fake_write(nexus, 0, 10, 4, 0x22, DATA_POOL);
+	rider = fake_write(nexus, 0, 14, 4, 0x33, DATA_POOL);
+	fake_disk_release(disk, 1);
+	fake_settle();
+	assert_status(first, SCSI_GOOD);
+	assert_int_equal(disk->ops[DISK_WRITE], 2);
+	assert_int_equal(orphan->cmd.req.io.len, 8 * 512);
+	fake_tmf(&ft, nexus, TMF_ABORT_TASK, 0, orphan->cmd.tag);
+	rig_timer_fire(&ft.tmf.timer, 0);
+	beside = fake_read(nexus, 0, 14, 1);
+	assert_false(beside->cmd.flags & CMD_PARKED);
+	over = fake_read(nexus, 0, 13, 1);
+	assert_true(over->cmd.flags & CMD_PARKED);
+	disk->hold[DISK_WRITE] = false;
+	fake_disk_release(disk, 1);
+	fake_settle();
+	SILENT(orphan);
+	DONE(rider, SCSI_GOOD);
+	DONE(beside, SCSI_GOOD);
+	DONE(over, SCSI_GOOD);
+	fake_cmd_free(first);
+	rig_stop(nexus);
+}
+
 static void
 two_orphans_hold_until_both_are_back(void **state)
 {
@@ -206,6 +246,7 @@ main(void)
 		cmocka_unit_test(the_late_write_does_not_win),
 		cmocka_unit_test(only_what_overlaps_waits),
 		cmocka_unit_test(the_fence_holds_on_every_reactor),
+		cmocka_unit_test(a_merged_orphan_fences_its_own_blocks),
 		cmocka_unit_test(two_orphans_hold_until_both_are_back),
 		cmocka_unit_test(an_aborted_read_fences_nothing),
 		cmocka_unit_test(steps_behind_an_aborted_one_do_not_happen),

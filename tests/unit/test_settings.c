@@ -292,6 +292,27 @@ set_changes_one_limit(void **state)
 	srig_close();
 }
 
+/* Two queues cannot share one command. */
+static void
+a_limit_set_by_hand_is_too_small_to_divide(void **state)
+{
+	start();
+	assert_true(set("adapter", "a", "limit", json_integer(1)));
+	assert_int_equal(reload("can_queue: 64, queue_mode: divided, target_depth: 8, lun_depth: 16",
+	    disks), -EINVAL);
+	assert_string_equal(srig_said, "adapter a: queue_mode: the limit that was set by hand is "
+	    "too small to be divided");
+	mode_is(QUEUE_SHARED, 2);
+	assert_int_equal(limit(BRIDGE_TARGET, "0:0"), 32);
+	assert_true(set("adapter", "a", "limit", json_integer(2)));
+	assert_int_equal(reload("can_queue: 64, queue_mode: divided, target_depth: 8, lun_depth: 16",
+	    disks), 0);
+	assert_false(set("adapter", "a", "limit", json_integer(1)));
+	assert_string_equal(why, "a limit is 1 to the can_queue of the start, and divided at least 1 "
+	    "for each queue, not 1");
+	srig_close();
+}
+
 static void
 set_says_what_is_wrong(void **state)
 {
@@ -330,6 +351,7 @@ main(void)
 		cmocka_unit_test(what_does_not_drain_stays),
 		cmocka_unit_test(under_load),
 		cmocka_unit_test(set_changes_one_limit),
+		cmocka_unit_test(a_limit_set_by_hand_is_too_small_to_divide),
 		cmocka_unit_test(set_says_what_is_wrong),
 	};
 

@@ -114,7 +114,7 @@ conf_modes 1s
 ok "the daemon starts" daemon_start || exit 0
 ok "login to 15 targets" login_all || exit 0
 echo "# job            mode            coalesce     IOPS          of shared"
-rows smartpqi-seed "${SECONDS_SEED:-10}" no yes
+rows smartpqi-seed "${SECONDS_SEED:-8}" no yes
 ok "the adapter was never overrun" eval '[ "$(most | tee /dev/stderr)" -le 1013 ]'
 ok "logout" logout_all
 ok "the daemon stops" daemon_stop
@@ -123,6 +123,6 @@ conf_modes 0
 ok "the daemon starts again" daemon_start || exit 0
 ok "login again" login_all || exit 0
 echo "# job            mode            coalesce      1x1      8x8 of shared"
-rows srp-512 "${SECONDS_SRP:-5}" no
+rows srp-512 "${SECONDS_SRP:-4}" no
 ok "the adapter was never overrun again" eval '[ "$(most | tee /dev/stderr)" -le 1013 ]'
 ok "logout again" logout_all
