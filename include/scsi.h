@@ -52,6 +52,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_MODE_SENSE_10 = 0x5a,
 	OP_PR_IN = 0x5e,		/* PERSISTENT RESERVE IN, OUT */
 	OP_PR_OUT = 0x5f,
+	OP_VARIABLE = 0x7f,		/* 32-byte CDBs, with SA_READ_32 and the like in bytes 8 and 9 */
 	OP_COPY_OUT = 0x83,		/* with SA_COPY_LID1 and the like */
 	OP_COPY_IN = 0x84,
 	OP_READ_16 = 0x88,
@@ -79,6 +80,11 @@ enum {					/* service actions */
 	SA_GET_LBA_STATUS = 0x12,
 	SA_REPORT_OPCODES = 0x0c,
 	SA_REPORT_TMFS = 0x0d,
+	SA_READ_32 = 0x09,		/* of OP_VARIABLE */
+	SA_VERIFY_32 = 0x0a,
+	SA_WRITE_32 = 0x0b,
+	SA_WRITE_VERIFY_32 = 0x0c,
+	SA_WRITE_SAME_32 = 0x0d,
 	SA_SANITIZE_OVERWRITE = 0x01,	/* of OP_SANITIZE */
 	SA_SANITIZE_ERASE = 0x02,
 	SA_SANITIZE_EXIT_FAILURE = 0x1f,

@@ -137,7 +137,7 @@ unmap_exec(struct scsi_cmd *cmd)
 
 /* -- WRITE SAME -- */
 
-enum { UNMAP = 0x08, NDOB = 0x01 };	/* byte 1 */
+enum { UNMAP = 0x08, NDOB = 0x01 };	/* of cdb_flags */
 
 uint64_t
 zero_same_blocks(const struct lu *lu)
@@ -160,7 +160,7 @@ same_range_ok(struct scsi_cmd *cmd)
 		return false;
 	}
 	if (limit && (!cmd->blocks || cmd->blocks > limit)) {
-		cmd_fail_field(cmd, cmd->row->cdb_len == 10 ? 7 : 10, -1);
+		cmd_fail_field(cmd, cdb_length_at(cmd), -1);
 		return false;
 	}
 	/* SBC-3 5.37: 0 means all the rest, which may be more than the field holds. */
@@ -173,13 +173,13 @@ same_check(struct scsi_cmd *cmd)
 {
 	const struct lu *lu = cmd->lu;
 
-	if (cmd->cdb[1] & UNMAP && !lu->thin_zeroes) {
-		cmd_fail_field(cmd, 1, 3);
+	if (cdb_flags(cmd) & UNMAP && !lu->thin_zeroes) {
+		cmd_fail_field(cmd, cdb_flags_at(cmd), 3);
 		return false;
 	}
 	if (!same_range_ok(cmd))
 		return false;
-	cmd->asked = cmd->cdb[1] & NDOB ? 0 : lu->block_size;
+	cmd->asked = cdb_flags(cmd) & NDOB ? 0 : lu->block_size;
 	/* Who sends two blocks means something else than one block many times. */
 	if (cmd->asked && cmd->edtl_out != cmd->asked) {
 		cmd_fail(cmd, COND_INVALID_IU);
@@ -242,7 +242,7 @@ same_next(struct scsi_cmd *cmd)
 	io->len = MIN(left, (uint64_t)YIELD_SLICE);
 	io->iov = NULL;
 	io->niov = 0;
-	if (cmd->scratch[0] && cmd->cdb[1] & UNMAP) {
+	if (cmd->scratch[0] && cdb_flags(cmd) & UNMAP) {
 		io->op = DISK_UNMAP;
 	} else if (cmd->scratch[0] && cmd->lu->disk->caps & DISK_CAP_ZERO) {
 		io->op = DISK_ZERO;
@@ -284,6 +284,10 @@ static const struct cmd_row zero[] = {
 	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 16, 0, ZEROES,
 	    { OP_WRITE_SAME_16, UNMAP | NDOB, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	    0xff, 0xff, 0xff },
+	    same_check, same_exec },
+	{ "WRITE SAME(32)", OP_VARIABLE, 32, SA_WRITE_SAME_32, ZEROES | ROW_SA,
+	    { OP_VARIABLE, 0, 0, 0, 0, 0, 0, 0x18, 0, SA_WRITE_SAME_32, UNMAP | NDOB, 0, 0xff, 0xff,
+	    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff },
 	    same_check, same_exec },
 };
 CMD_FAMILY(zero);

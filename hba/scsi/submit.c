@@ -131,7 +131,9 @@ submit_unit_ok(struct scsi_cmd *cmd)
 static void
 submit_unknown(struct scsi_cmd *cmd)
 {
-	if (usages[cmd->cdb[0]].more)
+	if (usages[cmd->cdb[0]].more && cmd->cdb[0] == OP_VARIABLE)
+		cmd_fail_field(cmd, 8, -1);
+	else if (usages[cmd->cdb[0]].more)
 		cmd_fail_field(cmd, 1, 4);
 	else
 		cmd_fail(cmd, COND_INVALID_OPCODE);
@@ -187,6 +189,12 @@ scsi_submit(struct scsi_cmd *cmd)
 		return;
 	if (unlikely(!usage_ok(u, cmd->cdb))) {
 		submit_fault(cmd, u);
+		return;
+	}
+	/* ADDITIONAL CDB LENGTH, and what the transport carried. */
+	if (unlikely(cmd->cdb[0] == OP_VARIABLE) &&
+	    (cmd->cdb[7] + 8 != u->row->cdb_len || cmd->cdb_len < u->row->cdb_len)) {
+		cmd_fail_field(cmd, 7, -1);
 		return;
 	}
 	/* No command here moves data both ways (RFC 7143 11.3.1, SAM-5 5.1). */

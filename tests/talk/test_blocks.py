@@ -158,5 +158,32 @@ def atomic_whole(d):
     s.logout()
 
 
+def cdb32(sa, lba, n, flags=0):
+    """A 32-byte CDB: its first half, and the AHS with the other (RFC 7143 11.2.2.3)."""
+    cdb = struct.pack('>B6xBHBxQ8xI', 0x7f, 0x18, sa, flags, lba, n)
+    return {'cdb': cdb[:16], 'ahs': struct.pack('>HBx', 17, 1) + cdb[16:]}
+
+
+@tap.test('READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes', 'SBC-3 5.11', 'RFC 7143 11.2.2.3')
+def long_cdbs(d):
+    s = d.login(target=T)
+    for lun, bs in LUNS:
+        S.settle(s, lun)
+        data = S.pattern(11, 64, 5, bs)
+        S.good(s.cmd(**cdb32(0x0b, 11, 64), write=data, lun=lun))
+        assert S.good(s.cmd(**cdb32(0x09, 11, 64), read=len(data), lun=lun)).data == data
+        assert S.read(s, 11, 64, lun=lun, bs=bs) == data
+        S.good(s.cmd(**cdb32(0x0a, 11, 64, 2), write=data, lun=lun))
+        S.check(s.cmd(**cdb32(0x0a, 11, 64, 2), write=bytes(len(data)), lun=lun), (14, 0x1d, 0))
+        S.good(s.cmd(**cdb32(0x0c, 20, 1), write=data[:bs], lun=lun))
+        S.good(s.cmd(**cdb32(0x0d, 11, 64), write=data[:bs], lun=lun))
+        assert S.read(s, 11, 64, lun=lun, bs=bs) == data[:bs] * 64
+    # Without the second half it says nothing.
+    S.check(s.cmd(cdb32(0x09, 11, 64)['cdb'], read=512), S.INVALID_FIELD)
+    S.check(s.cmd(**cdb32(0x09, 131072, 1), read=512), S.LBA_RANGE)
+    S.check(s.cmd(**cdb32(0x99, 0, 1), read=512), S.INVALID_FIELD)
+    s.logout()
+
+
 if __name__ == '__main__':
     tap.main(config.base(reactors=4))

@@ -118,7 +118,7 @@ def wrong(d):
     s.logout()
 
 
-@tap.test('without `sanitize: yes` there is no such command', conf=conf(False))
+@tap.test('without `sanitize: yes` there is no such command', 'SBC-3 5.22', conf=conf(False))
 def forbidden(d):
     s = d.login(target=T)
     S.write(s, 0, S.pattern(0, 8, 1))
