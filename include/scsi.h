@@ -22,6 +22,7 @@ enum { SCSI_CDB_MAX = 32, SCSI_SENSE_MAX = 96 };
 enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_TEST_UNIT_READY = 0x00,
 	OP_REQUEST_SENSE = 0x03,
+	OP_FORMAT_UNIT = 0x04,
 	OP_READ_6 = 0x08,
 	OP_WRITE_6 = 0x0a,
 	OP_INQUIRY = 0x12,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Block commands beside READ and WRITE: ORWRITE, WRITE ATOMIC, PRE-FETCH, defects, diagnostics."""
+"""Block commands beside READ and WRITE: ORWRITE, WRITE ATOMIC, PRE-FETCH, defects, diagnostics, FORMAT UNIT."""
 import struct
 import threading
 
@@ -182,6 +182,30 @@ def long_cdbs(d):
     S.check(s.cmd(cdb32(0x09, 11, 64)['cdb'], read=512), S.INVALID_FIELD)
     S.check(s.cmd(**cdb32(0x09, 131072, 1), read=512), S.LBA_RANGE)
     S.check(s.cmd(**cdb32(0x99, 0, 1), read=512), S.INVALID_FIELD)
+    s.logout()
+
+
+@tap.test('FORMAT UNIT with nothing to do is GOOD, and what it cannot do is refused', 'SBC-3 5.4')
+def format_unit(d):
+    s = d.login(target=T)
+    S.write(s, 0, S.pattern(0, 8, 1))
+
+    def fmt(flags, data=b''):
+        return s.cmd(bytes((4, flags, 0, 0, 0, 0)), write=data)
+    S.good(fmt(0))
+    for flags, data in (0x10, '00000000'), (0x10, '00020000'), (0x10, '00820000'), (0x10, '00f20000'), \
+            (0x18, '00020000'), (0x30, '0002000000000000'), (0x17, '00000000'):
+        S.good(fmt(flags, bytes.fromhex(data)))
+    for data in '01000000', '00080000', '00400000', '00000008', '00000100':
+        S.check(fmt(0x10, bytes.fromhex(data)), (5, 0x26, 0))
+    for data in '0000000000000008', '0000010000000000', '0000000100000000':
+        S.check(fmt(0x30, bytes.fromhex(data)), (5, 0x26, 0))
+    for flags in 0x80, 0x40, 0xd0, 0x08, 0x20, 0x01:
+        S.check(fmt(flags), S.INVALID_FIELD)
+    for data in '', '00', '000000':
+        S.check(fmt(0x10, bytes.fromhex(data)), (5, 0x0e, 3))
+    S.check(fmt(0x30, bytes(4)), (5, 0x0e, 3))
+    assert S.read(s, 0, 8) == S.pattern(0, 8, 1)
     s.logout()
 
 
