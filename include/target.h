@@ -91,5 +91,7 @@ bool nexus_attention(const struct nexus *, unsigned lun, uint8_t sense[3]);
 int targets_open(const struct conf *);
 void targets_stop(void);
 void targets_close(void);
+/* After a reload: who is logged in has the depth, share and rates of its rule from now on. */
+void nexus_limits_again(void);
 
 #endif

@@ -57,6 +57,7 @@ struct nexus_own {
 	struct nexus nexus;
 	struct list link;		/* in its core */
 	struct timer timer;		/* of the end: TMF_WAIT_NS */
+	const struct conf_rule *rule;	/* that let it in; NULL: everyone may */
 	struct bridge_limits limits;	/* of its flows */
 };
 

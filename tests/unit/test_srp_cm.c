@@ -37,7 +37,7 @@ no_login(void **state)
 			assert_int_equal(mem_state(end), MEM_REFUSED);
 			assert_int_equal(mem_answer(end, &rej, sizeof(rej)), sizeof(rej));
 			assert_int_equal(rej.opcode, SRP_LOGIN_REJ);
-			assert_true(get32(rej.reason) >= 0x00010000 && get32(rej.reason) <= 0x00010006);
+			assert_in_range(get32(rej.reason), 0x00010000, 0x00010006);
 			mem_free(end);
 		}
 	}
@@ -154,7 +154,8 @@ multi_keeps(void **state)
 
 	for (int i = 0; i < 8; i++) {
 		ini_login_as(&ini[i], (struct say){ .flags = SRP_MULTICHAN_MULTI });
-		assert_int_equal(ini[i].multichan, i ? SRP_MULTICHAN_MAINTAINED : SRP_MULTICHAN_NO_CHAN);
+		assert_int_equal(ini[i].multichan,
+		    i ? SRP_MULTICHAN_MAINTAINED : SRP_MULTICHAN_NO_CHAN);
 	}
 	for (int i = 0; i < 8; i++) {
 		ini_quiet_unit(&ini[i], 0);
