@@ -38,6 +38,7 @@ nlun_free(struct nexus_lun *nlun)
 	lu_detach(nlun);
 	if (nlun->flow)
 		bridge_flow_put(nlun->flow);
+	free(nlun->copies);
 	free(nlun);
 }
 
@@ -50,6 +51,7 @@ nlun_new(struct nexus *nexus, const struct target_lun *tl, bool read_only, uint3
 		return NULL;
 	nlun->number = tl->number;
 	nlun->read_only = tl->read_only || read_only;
+	nlun->copy = tl->copy;
 	nlun->lu = tl->lu;
 	nlun->nexus = nexus;
 	atomic_init(&nlun->hot, hot);
