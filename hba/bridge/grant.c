@@ -184,11 +184,19 @@ flow_take(struct bridge_flow *f, struct bridge_node *const node[LEVELS], uint64_
 		count_riders(f, &req->merge->above, node, now);
 		sweep->at = merge_end_of(req);
 	}
-	/* What is sent again has been paid for. */
-	if (!req->refused_ns && !req->alone)
+	/* What is sent again has been paid for. Without rates the rest of the request, far from the cache, need not come. */
+	if (throttle_is_set(&f->initiator->rates) && !req->refused_ns && !req->alone)
 		initiator_charge(f->initiator, 1 + riders,
 		    order_is_transfer(req) ? merge_len(req) : 0, now);
 	return req;
+}
+
+static int32_t
+command_cost(const struct policy *policy, const struct bridge_req *req)
+{
+	if (!policy->by_length)
+		return 1;
+	return policy_cost(policy, order_is_transfer(req) ? merge_len(req) : 0);
 }
 
 /* Where the flow's turn came it has cost 1, before anybody knew which command it would be. */
@@ -228,11 +236,13 @@ grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, ui
 	req->state = REQ_RUNNING;
 	slot_hold(slot, req, node);
 	list_add_tail(&g->run, &req->link);
+	/* The disk will look at it soon. */
+	__builtin_prefetch(&req->io);
 	g->left--;
 	cache_count(&cpu->grants, 1);
 	count_grant(node, handed);
 	flow_unpark(f);
-	flow_charge(f, policy_cost(&f->host->policy, order_is_transfer(req) ? merge_len(req) : 0));
+	flow_charge(f, command_cost(&f->host->policy, req));
 	if (order_empty(&f->queue))
 		flow_rest(f);
 	else
