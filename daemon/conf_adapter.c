@@ -77,6 +77,12 @@ const struct conf_key conf_disk_keys[] = {
 	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
 	{ "serial", CONF_TEXT, AT(serial), .min = 1, .max = 64,
 	    .help = "unit serial number; absent: made of the name" },
+	{ "max_write_same", CONF_SIZE, AT(max_write_same), .max = 1ull << 60, .fallback = "16M",
+	    .help = "bytes of one WRITE SAME; 0: no limit" },
+	{ "sanitize", CONF_BOOL, AT(sanitize), .fallback = "no",
+	    .help = "initiators may erase all of it with SANITIZE" },
+	{ "cdb32", CONF_BOOL, AT(cdb32), .fallback = "no",
+	    .help = "READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes" },
 	{ .name = NULL }
 };
 #undef AT

@@ -26,6 +26,8 @@ const struct conf_key conf_lun_keys[] = {
 	{ "depth", CONF_UINT, CONF_HOT, AT(depth), .min = 1, .max = 65535,
 	    .help = "commands over this LUN; absent: the disk's" },
 	{ "read_only", CONF_BOOL, AT(read_only), .fallback = "no" },
+	{ "copy", CONF_BOOL, AT(copy), .fallback = "no",
+	    .help = "EXTENDED COPY and tokens, from and to this LUN" },
 	{ .name = NULL }
 };
 #undef AT

@@ -90,6 +90,7 @@ stop_transports:
 	left = transports_stop(STOP_NS);
 	if (left)
 		log_warn("%u connections and commands did not end in time", left);
+	targets_stop();
 	if (!adapters_settle(left ? 0 : SETTLE_NS) || left)
 		/* Their memory and their disks are in use: the kernel takes all of it at once. */
 		_exit(rc);

@@ -13,6 +13,7 @@
 #include "conf.h"
 #include "control.h"
 #include "log.h"
+#include "target.h"
 #include "util.h"
 
 static struct {
@@ -80,10 +81,12 @@ reload_run(unsigned *changed, char *why, size_t size)
 	if (err)
 		return err;
 	err = adapters_reload(reload.running, loaded, why, size);
-	if (err)
+	if (err) {
 		log_err("reload: %s", why);
-	else
+	} else {
 		*changed = conf_take(reload.running, loaded);
+		nexus_limits_again();
+	}
 	conf_free(loaded);
 	return err;
 }

@@ -102,6 +102,8 @@ struct bridge_limits {
 struct bridge_flow *bridge_flow_get(struct disk *, const char *initiator,
     const struct bridge_limits *, struct reactor *home);
 void bridge_flow_put(struct bridge_flow *);
+/* Other limits, from now on, as a login with them would bring. On the home reactor. */
+void bridge_flow_limit(struct bridge_flow *, const struct bridge_limits *);
 
 /* -- management: any thread; may take the host's lock -- */
 

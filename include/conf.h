@@ -89,6 +89,9 @@ struct conf_disk {
 	uint32_t block_size;		/* 512 or 4096 */
 	bool read_only;
 	char *serial;			/* NULL: derived from the name */
+	uint64_t max_write_same;	/* bytes of one WRITE SAME; 0: no limit, and 0 blocks are all the rest */
+	bool sanitize;			/* SANITIZE is there */
+	bool cdb32;			/* the commands with CDBs of 32 bytes are there */
 	void *opts;			/* the driver's conf_size bytes */
 };
 
@@ -142,6 +145,7 @@ struct conf_lun {
 	struct conf_disk *disk;
 	uint32_t depth;			/* 0: the disk's */
 	bool read_only;
+	bool copy;			/* third-party copy commands are there */
 };
 
 struct conf_rule {			/* one of `initiators:` */

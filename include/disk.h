@@ -22,6 +22,7 @@ enum disk_op {
 	DISK_UNMAP,		/* the range may read as anything unless DISK_CAP_UNMAP_ZEROES */
 	DISK_ZERO,		/* the range reads as zeros */
 	DISK_COMPARE_WRITE,	/* DISK_CAP_COMPARE_WRITE: first half of iov compared, second written */
+	DISK_STATUS,		/* DISK_CAP_STATUS: is the block at offset there? info: enum disk_status */
 	DISK_OPS
 };
 
@@ -35,9 +36,13 @@ enum {					/* disk->caps, filled by open */
 	DISK_CAP_ZERO = 1 << 6,
 	DISK_CAP_COMPARE_WRITE = 1 << 7,
 	DISK_CAP_READ_ONLY = 1 << 8,
+	DISK_CAP_STATUS = 1 << 9,
 };
 
 enum { DISK_FUA = 1 << 0 };		/* io->flags */
+
+/* DISK_STATUS; and the driver cuts len to what from offset on is as the first block, perhaps to less. */
+enum disk_status { DISK_MAPPED, DISK_HOLE };
 
 enum disk_result { DISK_DONE, DISK_PENDING };
 
@@ -57,7 +62,7 @@ struct disk_io {
 	int result;			/* 0 or -errno: EIO medium, ENOSPC, ENODEV, EROFS, ENOMEM, EOPNOTSUPP,
 					   ETIMEDOUT not answered, EAGAIN not now,
 					   EILSEQ miscompare (info: byte offset) */
-	uint64_t info;
+	uint64_t info;			/* DISK_STATUS: enum disk_status */
 	uint64_t who;			/* whose it is, set by the bridge: a hash of the initiator's name, not 0 */
 	uint64_t priv[6];		/* the driver's scratch while it holds the request */
 };
@@ -93,6 +98,7 @@ struct disk {
 	uint32_t caps;
 	bool online;			/* open succeeded */
 	uint32_t unmap_granularity;	/* bytes; 0: block_size */
+	uint32_t atomic_max;		/* bytes of a WRITE that is whole or not there after a crash; 0: block_size */
 	struct bridge_host *host;
 	int node;			/* the bridge's LUN node */
 	void *priv;			/* the driver's */

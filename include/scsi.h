@@ -22,6 +22,7 @@ enum { SCSI_CDB_MAX = 32, SCSI_SENSE_MAX = 96 };
 enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_TEST_UNIT_READY = 0x00,
 	OP_REQUEST_SENSE = 0x03,
+	OP_FORMAT_UNIT = 0x04,
 	OP_READ_6 = 0x08,
 	OP_WRITE_6 = 0x0a,
 	OP_INQUIRY = 0x12,
@@ -43,6 +44,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_READ_DEFECT_10 = 0x37,
 	OP_WRITE_SAME_10 = 0x41,
 	OP_UNMAP = 0x42,
+	OP_SANITIZE = 0x48,		/* with SA_SANITIZE_OVERWRITE and the like */
 	OP_LOG_SELECT = 0x4c,
 	OP_LOG_SENSE = 0x4d,
 	OP_MODE_SELECT_10 = 0x55,
@@ -51,6 +53,9 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_MODE_SENSE_10 = 0x5a,
 	OP_PR_IN = 0x5e,		/* PERSISTENT RESERVE IN, OUT */
 	OP_PR_OUT = 0x5f,
+	OP_VARIABLE = 0x7f,		/* 32-byte CDBs, with SA_READ_32 and the like in bytes 8 and 9 */
+	OP_COPY_OUT = 0x83,		/* with SA_COPY_LID1 and the like */
+	OP_COPY_IN = 0x84,
 	OP_READ_16 = 0x88,
 	OP_COMPARE_WRITE = 0x89,
 	OP_WRITE_16 = 0x8a,
@@ -60,6 +65,7 @@ enum scsi_opcode {			/* SPC-4 and SBC-3 */
 	OP_PREFETCH_16 = 0x90,
 	OP_SYNC_CACHE_16 = 0x91,
 	OP_WRITE_SAME_16 = 0x93,
+	OP_WRITE_ATOMIC_16 = 0x9c,	/* SBC-4 */
 	OP_SERVICE_IN_16 = 0x9e,	/* with SA_READ_CAPACITY_16 and the like */
 	OP_REPORT_LUNS = 0xa0,
 	OP_MAINTENANCE_IN = 0xa3,	/* with SA_REPORT_OPCODES, SA_REPORT_TMFS */
@@ -75,6 +81,18 @@ enum {					/* service actions */
 	SA_GET_LBA_STATUS = 0x12,
 	SA_REPORT_OPCODES = 0x0c,
 	SA_REPORT_TMFS = 0x0d,
+	SA_READ_32 = 0x09,		/* of OP_VARIABLE */
+	SA_VERIFY_32 = 0x0a,
+	SA_WRITE_32 = 0x0b,
+	SA_WRITE_VERIFY_32 = 0x0c,
+	SA_WRITE_SAME_32 = 0x0d,
+	SA_SANITIZE_OVERWRITE = 0x01,	/* of OP_SANITIZE */
+	SA_SANITIZE_ERASE = 0x02,
+	SA_SANITIZE_EXIT_FAILURE = 0x1f,
+	SA_COPY_LID1 = 0x00,		/* of OP_COPY_OUT */
+	SA_COPY_STATUS = 0x00,		/* of OP_COPY_IN */
+	SA_COPY_PARAMETERS = 0x03,
+	SA_COPY_FAILURE = 0x04,
 };
 
 enum scsi_key {				/* SPC-4 4.5.6 */
@@ -85,6 +103,7 @@ enum scsi_key {				/* SPC-4 4.5.6 */
 	KEY_ILLEGAL_REQUEST = 0x5,
 	KEY_UNIT_ATTENTION = 0x6,
 	KEY_DATA_PROTECT = 0x7,
+	KEY_COPY_ABORTED = 0xa,
 	KEY_ABORTED_COMMAND = 0xb,
 	KEY_MISCOMPARE = 0xe,
 };

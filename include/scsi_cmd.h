@@ -66,6 +66,7 @@ enum {					/* cmd->flags */
 	CMD_HAS_LOCK = 1 << 6,		/* they are */
 	CMD_LENT = 1 << 7,		/* answered with memory of the disk, and not yet released */
 	CMD_CHANGING = 1 << 8,		/* a change of reservations waits for the disk: hba/scsi/reserve.c */
+	CMD_YIELDED = 1 << 9,		/* a long one: goes on in the next turn of the loop: hba/scsi/yield.c */
 };
 
 /*
@@ -104,9 +105,10 @@ struct scsi_cmd {
 	/* -- the device server's own -- */
 	struct lu *lu;
 	struct nexus_lun *nlun;
+	struct nexus_lun *home;		/* a copy: where it was sent, while lu and nlun are the unit it works on */
 	const struct cmd_row *row;
 	struct list task;		/* in nexus->tasks */
-	struct list fence;		/* parked, an orphan, or in the unit's locks: hba/scsi/fence.c */
+	struct list fence;		/* parked, an orphan, in the unit's locks, or yielded: hba/scsi/fence.c */
 	uint64_t at, span;		/* bytes it works on in the disk; req.io may be widened by the bridge (merging) */
 	uint64_t turn;			/* its place among those that are parked or lock; and with a */
 	uint64_t todo;			/* lock, bit per reactor: may have commands before it. lu->lock */
@@ -154,6 +156,7 @@ cmd_init(struct scsi_cmd *cmd)
 	cmd->niov = 0;
 	cmd->lu = 0;
 	cmd->nlun = 0;
+	cmd->home = 0;
 	cmd->row = 0;
 	list_init(&cmd->task);
 	list_init(&cmd->fence);

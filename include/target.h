@@ -84,10 +84,14 @@ bool nexus_attention(const struct nexus *, unsigned lun, uint8_t sense[3]);
 
 /*
  * targets_open: makes a target of each conf_target, on disks that adapters_open
- * has opened. 0 or -errno with a log line. targets_close: after all transports
- * have stopped; waits for nothing.
+ * has opened. 0 or -errno with a log line. targets_stop: after all transports
+ * have stopped, and before adapters_settle: what units do by themselves ends
+ * with what the disk has of it. targets_close: after that; waits for nothing.
  */
 int targets_open(const struct conf *);
+void targets_stop(void);
 void targets_close(void);
+/* After a reload: who is logged in has the depth, share and rates of its rule from now on. */
+void nexus_limits_again(void);
 
 #endif

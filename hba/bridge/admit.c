@@ -111,11 +111,10 @@ req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *con
 {
 	struct bridge_flow *f = req->flow;
 	uint32_t max = atomic_load_explicit(&cpu->host->max_waiters, memory_order_relaxed);
-	uint32_t before = atomic_fetch_add_explicit(&f->initiator->waiters, 1,
-	    memory_order_relaxed);
+	uint32_t before = atomic_fetch_add_explicit(&f->initiator->came, 1, memory_order_relaxed);
 
-	if (max && before >= max) {
-		atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+	if (max && before - atomic_load_explicit(&f->initiator->gone, memory_order_relaxed) >= max) {
+		atomic_fetch_sub_explicit(&f->initiator->came, 1, memory_order_relaxed);
 		return BRIDGE_FULL;
 	}
 	for (int i = 0; i < LEVELS && !BUG(2); i++)

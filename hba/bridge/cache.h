@@ -11,7 +11,7 @@
 enum {
 	BCAP_MAX = 32,			/* credits of one node fetched at a time */
 	BCAP_BORROW_MAX = 256,		/* the same for the adapter in mode divided_borrow */
-	CHAIN_MAX = 64,			/* operations that may wait for the end of the turn */
+	CHAIN_MAX = 16,			/* operations that may wait for the end of the turn */
 };
 
 /*

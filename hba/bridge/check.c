@@ -124,7 +124,7 @@ check_flow(struct check *c, const struct bridge_flow *f)
 		struct recount *r = &flow_node(f, i)->recount;
 
 		r->waiting += waiting;
-		if (f->at != NOWHERE && (i == AT_INITIATOR ? f->at == AT_HOST : i < f->at))
+		if (f->at != NOWHERE && flow_has_passed(f, i, f->at))
 			r->outer++;
 	}
 }
@@ -154,8 +154,8 @@ check_node(struct check *c, struct bridge_node *n)
 		breach(c, &c->hard, "%s: passed %d, counted %u", n->name, n->outer,
 		    n->recount.outer);
 	if ((n->level == AT_INITIATOR || n->level == AT_LUN) &&
-	    n->counts.waiting != n->recount.waiting)
-		breach(c, &c->hard, "%s: waiting %u, counted %u", n->name, n->counts.waiting,
+	    n->waiting != n->recount.waiting)
+		breach(c, &c->hard, "%s: waiting %u, counted %u", n->name, n->waiting,
 		    n->recount.waiting);
 	if (ring && !(gate & GATE_RING))
 		breach(c, &c->hard, "%s: somebody waits and the gate is open", n->name);

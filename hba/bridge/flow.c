@@ -83,7 +83,6 @@ initiator_new(struct bridge_host *h, const char *name)
 		free(ini);
 		return NULL;
 	}
-	list_init(&ini->dents);
 	list_init(&ini->link);
 	alarm_init(&ini->paid, rate_due);
 	return ini;
@@ -114,6 +113,17 @@ initiator_recycle(struct bridge_host *h, const char *name)
 	return NULL;
 }
 
+/* Another login with the same depth keeps what an administrator has set meanwhile. */
+static void
+initiator_limit(struct initiator *ini, uint32_t depth)
+{
+	if (depth == ini->depth)
+		return;
+	ini->depth = depth;
+	node_set_limit(ini->node,
+	    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
+}
+
 /* A name that has left and comes back finds what it still has in flight. */
 static struct initiator *
 initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
@@ -133,12 +143,7 @@ initiator_get(struct bridge_host *h, const char *name, uint32_t depth)
 		list_add_tail(&h->initiators, &ini->link);
 		list_add_tail(&h->nodes[AT_INITIATOR], &ini->node->link);
 	}
-	/* Another login with the same depth keeps what an administrator has set meanwhile. */
-	if (depth != ini->depth) {
-		ini->depth = depth;
-		node_set_limit(ini->node,
-		    depth ? (int32_t)MIN(depth, (uint32_t)UNLIMITED) : UNLIMITED);
-	}
+	initiator_limit(ini, depth);
 	ini->flows++;
 	return ini;
 }
@@ -149,7 +154,7 @@ initiator_put(struct bridge_host *h, struct initiator *ini)
 {
 	if (--ini->flows > 0)
 		return;
-	assert(list_empty(&ini->dents) && ini->node->counts.waiting == 0);
+	assert(!ini->dents && ini->node->waiting == 0);
 	list_del(&ini->node->link);
 	list_del(&ini->link);
 	list_add_tail(&h->gone, &ini->link);
@@ -175,29 +180,35 @@ dent_get(struct initiator *ini, struct bridge_node *n)
 {
 	struct dent *d;
 
-	list_for_each(d, &ini->dents, of_initiator)
+	for (d = ini->dents; d; d = d->next)
 		if (d->node == n) {
 			d->users++;
 			return d;
 		}
-	d = calloc(1, sizeof(*d));
+	d = aligned_alloc(CACHE_LINE, sizeof(*d));
 	if (!d)
 		return NULL;
+	memset(d, 0, sizeof(*d));
 	list_init(&d->link);
 	list_init(&d->flows);
 	d->node = n;
 	d->users = 1;
-	list_add_tail(&ini->dents, &d->of_initiator);
+	d->next = ini->dents;
+	ini->dents = d;
 	return d;
 }
 
 void
-dent_put(struct dent *d)
+dent_put(struct initiator *ini, struct dent *d)
 {
+	struct dent **at = &ini->dents;
+
 	if (!d || --d->users > 0)
 		return;
 	assert(list_empty(&d->flows) && list_empty(&d->link));
-	list_del(&d->of_initiator);
+	while (*at != d)
+		at = &(*at)->next;
+	*at = d->next;
 	free(d);
 }
 
@@ -205,10 +216,11 @@ dent_put(struct dent *d)
 static void
 flow_free(struct bridge_flow *f)
 {
-	for (int i = 0; i < LEVELS; i++)
-		dent_put(f->dent[i]);
-	if (f->initiator)
+	if (f->initiator) {
+		for (int i = 0; i < LEVELS; i++)
+			dent_put(f->initiator, f->dent[i]);
 		initiator_put(f->host, f->initiator);
+	}
 	list_del(&f->of_host);
 	free(f);
 }
@@ -293,6 +305,19 @@ bridge_flow_get(struct disk *disk, const char *initiator, const struct bridge_li
 	/* A depth may have grown. */
 	host_unlock(h, true);
 	return f;
+}
+
+void
+bridge_flow_limit(struct bridge_flow *f, const struct bridge_limits *limits)
+{
+	struct bridge_host *h = f->host;
+
+	OWNED_BY(f->home);
+	host_lock(h);
+	f->weight = MAX(limits->weight, 1u);
+	initiator_limit(f->initiator, limits->depth);
+	initiator_pace(f->initiator, h, limits);
+	host_unlock(h, true);
 }
 
 void

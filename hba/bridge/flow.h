@@ -14,20 +14,32 @@
 
 /*
  * All nexuses of one initiator name at one adapter. Under the host's lock, but
- * for waiters. Requests on their way back outlive the last flow, so it stays,
+ * for came and gone. Requests on their way back outlive the last flow, so it stays,
  * in host->gone, until its name comes back or its node serves another one.
  */
 struct initiator {
 	struct bridge_node *node;	/* AT_INITIATOR; its name is the initiator's */
-	struct list dents;		/* at every node it has flows through */
+	struct dent *dents;		/* at every node it has flows through */
 	struct list link;
 	uint32_t flows;
 	uint32_t depth;			/* as configured last; 0: no limit */
 	struct throttle rates;
 	struct alarm paid;		/* from then on it may send again */
-	/* Requests that wait, also those that nobody has looked at yet. Relaxed: a bound, and no more. */
-	OWN_LINE _Atomic uint32_t waiters;
+	/*
+	 * Requests that began to wait, counted at their homes, and those of them that
+	 * wait no longer, counted under the lock. Relaxed: a bound, and no more.
+	 */
+	_Atomic uint32_t gone;
+	OWN_LINE _Atomic uint32_t came;
 };
+
+static inline void
+initiator_gone(struct initiator *ini, int by)
+{
+	atomic_store_explicit(&ini->gone,
+	    atomic_load_explicit(&ini->gone, memory_order_relaxed) + (uint32_t)by,
+	    memory_order_relaxed);
+}
 
 /* Made and freed on its home reactor. */
 struct bridge_flow {
@@ -45,11 +57,11 @@ struct bridge_flow {
 	uint32_t weight;
 	uint8_t at;			/* the one ring it is in, or NOWHERE */
 	uint8_t charged;		/* nodes where its next command has cost 1 already, a bit for each level */
-	struct order queue;		/* requests that wait */
 	struct list link;		/* in dent->flows */
 	struct dent *dent[LEVELS];
-	struct dent *next_dent;		/* at the adapter, while the mode changes */
 	struct initiator *initiator;
+	struct order queue;		/* requests that wait */
+	struct dent *next_dent;		/* at the adapter, while the mode changes */
 	struct list of_host;
 };
 
@@ -70,7 +82,7 @@ struct bridge_node *flow_host_node(struct bridge_host *, unsigned home);
 
 /* NULL: no memory. Under the lock. */
 struct dent *dent_get(struct initiator *, struct bridge_node *);
-void dent_put(struct dent *);	/* NULL is allowed */
+void dent_put(struct initiator *, struct dent *);	/* NULL is allowed */
 
 void flow_initiators_free(struct bridge_host *);	/* those that are gone */
 

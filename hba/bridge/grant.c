@@ -5,30 +5,37 @@
 
 __thread struct grants bridge_grants;
 
-void
-wait_release(struct bridge_host *h, struct slot *slot)
+/* Something of this node is on its way to the next; clean_up frees the rest. */
+static void
+note_back(struct bridge_node *n)
 {
-	struct bridge_node *n = atomic_load_explicit(&slot->node[AT_HOST], memory_order_relaxed);
+	if (n->in_back)
+		return;
+	n->in_back = true;
+	n->next_back = n->host->back;
+	n->host->back = n;
+}
 
-	for (int i = 0; i < AT_HOST; i++) {
-		struct bridge_node *inner =
-		    atomic_load_explicit(&slot->node[i], memory_order_relaxed);
-
-		node_give(inner, 1);
-		wait_touch(inner);
-	}
-	slot_free(slot);
-	/* Debt is paid first. */
-	if (unlikely(atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_DEBT)) {
-		tags_put(&h->slots, slot->tag);
+static void
+credit_back(struct bridge_node *n)
+{
+	/* Debt is paid first, and who leaves is counted. */
+	if (unlikely(atomic_load_explicit(&n->gate, memory_order_relaxed) &
+	    (GATE_DEBT | GATE_LEAVING))) {
 		node_give(n, 1);
 	} else {
-		slot->op.next = n->hand ? &n->hand->op : NULL;
-		n->hand = slot;
-		if (list_empty(&n->spill))
-			list_add_tail(&h->spill, &n->spill);
+		n->back++;
+		note_back(n);
 	}
 	wait_touch(n);
+}
+
+static void
+hand_back(struct bridge_node *n, struct slot *slot)
+{
+	slot->op.next = n->hand ? &n->hand->op : NULL;
+	n->hand = slot;
+	note_back(n);
 }
 
 static struct slot *
@@ -41,25 +48,35 @@ hand_take(struct bridge_node *n)
 	return slot;
 }
 
-static void
-hand_back(struct bridge_node *n, struct slot *slot)
+void
+wait_release(struct bridge_host *h, struct slot *slot)
 {
-	slot->op.next = n->hand ? &n->hand->op : NULL;
-	n->hand = slot;
-	if (list_empty(&n->spill))
-		list_add_tail(&n->host->spill, &n->spill);
+	struct bridge_node *n = atomic_load_explicit(&slot->node[AT_HOST], memory_order_relaxed);
+
+	for (int i = 0; i < AT_HOST; i++)
+		credit_back(atomic_load_explicit(&slot->node[i], memory_order_relaxed));
+	slot_free(slot);
+	if (unlikely(atomic_load_explicit(&n->gate, memory_order_relaxed) & GATE_DEBT)) {
+		tags_put(&h->slots, slot->tag);
+		node_give(n, 1);
+	} else {
+		hand_back(n, slot);
+	}
+	wait_touch(n);
 }
 
-/* What nobody could use: the bit first, then the credit. */
+/* What nobody could use becomes free: bits before credits. */
 static void
-hand_spill(struct bridge_node *n)
+back_free(struct bridge_node *n)
 {
+	int32_t k = n->back;
 	struct slot *slot;
-	int32_t k = 0;
 
 	for (; (slot = hand_take(n)); k++)
 		tags_put(&n->host->slots, slot->tag);
-	node_give(n, k);
+	n->back = 0;
+	if (k)
+		node_give(n, k);
 }
 
 /*
@@ -86,17 +103,25 @@ host_credit(struct bridge_cpu *cpu, struct bridge_node *n, bool *handed)
 	return &n->host->slots.slot[tag];
 }
 
+/* One that has just come back costs no locked instruction, which would wait for all that is on its way from memory. */
+static bool
+inner_claim(struct bridge_node *n)
+{
+	if (n->back == 0)
+		return node_claim_one(n);
+	n->back--;
+	return true;
+}
+
 /* The credits further in: they may be gone, where nobody stands in line for them or a limit shrank. */
 static bool
 inner_take(struct bridge_node *const node[LEVELS])
 {
 	for (int i = 0; i < AT_HOST; i++) {
-		if (!node_stopped(node[i]) && node_claim_one(node[i]))
+		if (!node_stopped(node[i]) && inner_claim(node[i]))
 			continue;
-		while (i-- > 0) {
-			node_give(node[i], 1);
-			wait_touch(node[i]);
-		}
+		while (i-- > 0)
+			credit_back(node[i]);
 		return false;
 	}
 	return true;
@@ -159,11 +184,19 @@ flow_take(struct bridge_flow *f, struct bridge_node *const node[LEVELS], uint64_
 		count_riders(f, &req->merge->above, node, now);
 		sweep->at = merge_end_of(req);
 	}
-	/* What is sent again has been paid for. */
-	if (!req->refused_ns && !req->alone)
+	/* What is sent again has been paid for. Without rates the rest of the request, far from the cache, need not come. */
+	if (throttle_is_set(&f->initiator->rates) && !req->refused_ns && !req->alone)
 		initiator_charge(f->initiator, 1 + riders,
 		    order_is_transfer(req) ? merge_len(req) : 0, now);
 	return req;
+}
+
+static int32_t
+command_cost(const struct policy *policy, const struct bridge_req *req)
+{
+	if (!policy->by_length)
+		return 1;
+	return policy_cost(policy, order_is_transfer(req) ? merge_len(req) : 0);
 }
 
 /* Where the flow's turn came it has cost 1, before anybody knew which command it would be. */
@@ -203,11 +236,13 @@ grant_one(struct bridge_cpu *cpu, struct bridge_node *host, struct grants *g, ui
 	req->state = REQ_RUNNING;
 	slot_hold(slot, req, node);
 	list_add_tail(&g->run, &req->link);
+	/* The disk will look at it soon. */
+	__builtin_prefetch(&req->io);
 	g->left--;
 	cache_count(&cpu->grants, 1);
 	count_grant(node, handed);
 	flow_unpark(f);
-	flow_charge(f, policy_cost(&f->host->policy, order_is_transfer(req) ? merge_len(req) : 0));
+	flow_charge(f, command_cost(&f->host->policy, req));
 	if (order_empty(&f->queue))
 		flow_rest(f);
 	else
@@ -256,11 +291,10 @@ clean_up(struct bridge_host *h)
 	list_for_each(n, &h->serve, look)
 		if (!list_empty(&n->ring))
 			node_gate_set(n, GATE_RING);
-	while (!list_empty(&h->spill)) {
-		n = list_first(&h->spill, struct bridge_node, spill);
-		list_del(&n->spill);
-		hand_spill(n);
-		node_gate_look(n);
+	while ((n = h->back)) {
+		h->back = n->next_back;
+		n->in_back = false;
+		back_free(n);
 	}
 	while (!list_empty(&h->tidy)) {
 		n = list_first(&h->tidy, struct bridge_node, tidy);

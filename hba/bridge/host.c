@@ -36,7 +36,7 @@ cpus_new(struct bridge_host *h)
 static void
 lists_init(struct bridge_host *h)
 {
-	struct list *const all[] = { &h->dirty, &h->serve, &h->tidy, &h->spill, &h->gated,
+	struct list *const all[] = { &h->dirty, &h->serve, &h->tidy, &h->gated,
 		&h->initiators, &h->flows, &h->gone, &h->link };
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)

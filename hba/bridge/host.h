@@ -39,7 +39,7 @@ struct bridge_host {
 	OWN_LINE struct list dirty;	/* nodes whose ring must be looked at */
 	struct list serve;		/* the same at the adapter: here flows get their slots */
 	struct list tidy;		/* nodes whose gate may open */
-	struct list spill;		/* nodes with slots in hand */
+	struct bridge_node *back;	/* nodes with something back or in hand */
 	struct list gated;
 	struct policy policy;
 	struct alarm *alarms;		/* the earliest one */

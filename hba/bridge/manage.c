@@ -10,7 +10,6 @@
 static void
 counts_add(struct wait_counts *sum, const struct wait_counts *more)
 {
-	sum->waiting += more->waiting;
 	sum->handed += more->handed;
 	sum->merged += more->merged;
 	sum->ns += more->ns;
@@ -35,6 +34,20 @@ counts_of(const struct bridge_node *n, struct wait_counts *sum)
 			fast += node_admitted(lun);
 		}
 	return fast;
+}
+
+static uint32_t
+waiting_of(const struct bridge_node *n)
+{
+	const struct bridge_node *lun;
+	uint32_t waiting = 0;
+
+	if (n->level == AT_INITIATOR || n->level == AT_LUN)
+		return n->waiting;
+	list_for_each(lun, &n->host->nodes[AT_LUN], link)
+		if (n->level == AT_HOST || lun->outward == n)
+			waiting += lun->waiting;
+	return waiting;
 }
 
 /* The adapter is one node, or one for each queue, and in time may have been both. */
@@ -85,7 +98,7 @@ node_read(struct bridge_node *n, struct bridge_node_stats *s)
 	if (n->level == AT_HOST)
 		queues_read(n->host, s);
 	s->fast = counts_of(n, &c);
-	s->waiting = c.waiting;
+	s->waiting = waiting_of(n);
 	s->waited = s->slow = c.waits.n;
 	s->admitted = s->fast + s->slow;
 	s->handoffs = c.handed;

@@ -198,7 +198,7 @@ dents_make(struct bridge_host *h, int mode, uint32_t queues)
 	}
 	if (err)
 		list_for_each(f, &h->flows, of_host) {
-			dent_put(f->next_dent);
+			dent_put(f->initiator, f->next_dent);
 			f->next_dent = NULL;
 		}
 	return err;

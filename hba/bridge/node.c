@@ -92,14 +92,15 @@ node_set_limit(struct bridge_node *n, int32_t limit)
 		node_gate_set(n, GATE_DEBT);
 	atomic_store_explicit(&n->limit, limit, memory_order_relaxed);
 	cache_size(n);
-	node_give(n, limit - old);
+	node_give(n, limit - old + n->back);
+	n->back = 0;
 	node_gate_look(n);
 }
 
 uint32_t
 node_in_flight(const struct bridge_node *n)
 {
-	int32_t out = atomic_load(&n->limit) - atomic_load(&n->free);
+	int32_t out = atomic_load(&n->limit) - atomic_load(&n->free) - n->back;
 
 	for (unsigned i = 0; i < n->host->ncpus; i++)
 		out -= atomic_load_explicit(&n->cache[i].cred, memory_order_relaxed);
@@ -129,7 +130,8 @@ node_flushes(const struct bridge_node *n)
 void
 node_count_max(struct bridge_node *n)
 {
-	int32_t out = atomic_load(&n->limit) - atomic_load_explicit(&n->free, memory_order_relaxed);
+	int32_t out = atomic_load(&n->limit) - n->back -
+	    atomic_load_explicit(&n->free, memory_order_relaxed);
 
 	/* Only what might be a new one is counted in full. */
 	if (out > (int32_t)n->max_in_flight)
@@ -176,7 +178,6 @@ node_new(struct bridge_host *h, enum level level, const char *name, int32_t limi
 	list_init(&n->look);
 	list_init(&n->tidy);
 	list_init(&n->gated);
-	list_init(&n->spill);
 	list_init(&n->link);
 	atomic_init(&n->limit, limit);
 	atomic_init(&n->free, limit);
@@ -197,7 +198,7 @@ node_free(struct bridge_node *n)
 		return;
 	/* What nobody waits behind does not have to open before the end. */
 	node_gate_clear(n, GATE_FROZEN | GATE_TIMER);
-	assert(n->counts.waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
+	assert(n->waiting == 0 && list_empty(&n->ring) && list_empty(&n->gated));
 	list_del(&n->look);
 	list_del(&n->tidy);
 	list_del(&n->link);

@@ -65,7 +65,6 @@ _Static_assert(sizeof(struct credit_cache) == 128, "struct credit_cache");
  * the sums over their LUNs, so that a request that waited touches two of these.
  */
 struct wait_counts {
-	uint32_t waiting;		/* requests that wait, anywhere */
 	uint64_t handed;		/* requests that got a slot which had just come back */
 	uint64_t merged;		/* that rode along with another one */
 	uint64_t ns;			/* all waits together */
@@ -78,8 +77,6 @@ struct recount {
 };
 
 struct bridge_node {
-	/* Credits that nobody holds and no reactor keeps; below 0: debt after the limit shrank. */
-	OWN_LINE _Atomic int32_t free;
 	/* Read by every request near a limit, seldom written, and that under the lock. */
 	OWN_LINE _Atomic uint32_t gate;
 	_Atomic int32_t bcap;		/* a reactor fetches at most so many, and keeps at most twice as many */
@@ -91,21 +88,32 @@ struct bridge_node {
 	struct bridge_host *host;
 	struct bridge_node *outward;	/* of a LUN: its bus target */
 	/*
+	 * Credits that nobody holds and no reactor keeps; below 0: debt after the
+	 * limit shrank. Far from limits it is seldom touched, and near one mostly by
+	 * who has the lock: so it shares the lines with what that one needs.
+	 */
+	OWN_LINE _Atomic int32_t free;
+	/*
 	 * From here on under the host's lock. outer counts the flows that this
 	 * node has let pass and that wait further out: each of them will take one
 	 * of the credits here, so no one else may have it.
 	 */
-	OWN_LINE struct list ring;	/* dents with waiting flows, in turn */
 	int32_t outer;
+	struct list ring;		/* dents with waiting flows, in turn */
 	struct list look;		/* in host->dirty, or the adapter in host->serve: look at it again */
 	struct list tidy;		/* in host->tidy: its ring was empty a moment ago */
-	struct list gated;		/* in host->gated: gate is not 0 */
-	struct slot *hand;		/* AT_HOST: slots that came back and are on their way to the next */
-	struct list spill;		/* AT_HOST: in host->spill, while hand may not be empty */
-	/* rarely */
+	/* Came back and not free yet: most of it goes to the next ones before the lock is dropped. */
+	int32_t back;
 	uint32_t max_in_flight;		/* the most seen when somebody waited, or was looked for */
-	uint64_t admitted_before;	/* sum of the caches when the present initiator got the node */
+	uint32_t waiting;		/* of an initiator or a LUN: requests that wait, anywhere */
 	int32_t cap;			/* on bcap */
+	struct slot *hand;		/* AT_HOST: slots that came back, with their credits */
+	struct bridge_node *next_back;	/* in host->back, while back or hand may not be empty */
+	struct wait_counts counts;	/* of an initiator or a LUN */
+	/* rarely */
+	bool in_back;
+	struct list gated;		/* in host->gated: gate is not 0 */
+	uint64_t admitted_before;	/* sum of the caches when the present initiator got the node */
 	struct recount recount;
 	struct list link;		/* in host->nodes[level] */
 	char *name;
@@ -113,8 +121,6 @@ struct bridge_node {
 	struct sweep sweep;
 	struct depth depth;
 	struct alarm ramp, retry;	/* its depth may grow; its disk may have room again */
-	/* of an initiator or a LUN */
-	struct wait_counts counts;
 };
 
 /* One initiator's place at one node: deficit round robin runs over these. */
@@ -125,8 +131,9 @@ struct dent {
 	uint32_t busy;			/* of its flows, those that have requests waiting, here or elsewhere */
 	uint32_t users;			/* flows that know it */
 	struct bridge_node *node;
-	struct list of_initiator;
+	struct dent *next;		/* of the initiator's dents */
 };
+_Static_assert(sizeof(struct dent) == CACHE_LINE, "struct dent");
 
 /*
  * Takes up to `most` credits from what is free, at least one; returns how many.
@@ -190,7 +197,7 @@ node_stopped(const struct bridge_node *n)
 static inline bool
 node_ready(const struct bridge_node *n)
 {
-	return !node_stopped(n) && atomic_load(&n->free) > n->outer;
+	return !node_stopped(n) && atomic_load(&n->free) + n->back > n->outer;
 }
 
 /* The same, and nobody stands in line. */

@@ -38,16 +38,16 @@ struct sweep {
  * a barrier: it starts after all that came before it and before all that come after it.
  */
 struct order {
-	struct list again;		/* the disk had and did not do them: before all others */
-	struct sorted {			/* by op: READ, WRITE */
-		struct tree tree;
-		struct list oldest;	/* the same, as they came */
-	} sorted[2];
-	struct list line;		/* as they came; after all that are sorted */
 	uint32_t count;
 	uint8_t batch;			/* sent of the present batch, */
 	uint8_t op;			/* which is of this direction */
 	uint8_t reads_first;		/* batches of reads, while writes waited */
+	struct list again;		/* the disk had and did not do them: before all others */
+	struct list line;		/* as they came; after all that are sorted */
+	struct sorted {			/* by op: READ, WRITE */
+		struct tree tree;
+		struct list oldest;	/* the same, as they came */
+	} sorted[2];
 };
 
 void order_init(struct order *);

@@ -30,10 +30,12 @@ wait_touch_all(struct bridge_host *h)
 		wait_touch(n);
 }
 
-/* Nodes that have let a flow pass which now waits at `at`. An initiator counts only what is sure to run next. */
-static bool
-has_passed(int level, int at)
+bool
+flow_has_passed(const struct bridge_flow *f, int level, int at)
 {
+	/* Who waits for his own queue would keep places that others could use at once. */
+	if (at == AT_HOST && flow_node(f, AT_HOST) != f->host->node)
+		return false;
 	return level == AT_INITIATOR ? at == AT_HOST : level < at;
 }
 
@@ -59,7 +61,7 @@ flow_park(struct bridge_flow *f, int at)
 	}
 	f->at = (uint8_t)at;
 	for (int i = 0; i < at; i++)
-		if (has_passed(i, at))
+		if (flow_has_passed(f, i, at))
 			flow_node(f, i)->outer++;
 	YIELD_POINT();
 	if (at != AT_HOST)
@@ -82,7 +84,7 @@ flow_unpark(struct bridge_flow *f)
 		list_add_tail(&d->node->host->tidy, &d->node->tidy);
 	f->at = NOWHERE;
 	for (int i = 0; i < at; i++)
-		if (has_passed(i, at)) {
+		if (flow_has_passed(f, i, at)) {
 			struct bridge_node *n = flow_node(f, i);
 
 			n->outer--;
@@ -164,8 +166,8 @@ flow_rest(struct bridge_flow *f)
 static void
 count_waiting(struct bridge_flow *f, int by)
 {
-	flow_node(f, AT_INITIATOR)->counts.waiting += (uint32_t)by;
-	flow_node(f, AT_LUN)->counts.waiting += (uint32_t)by;
+	flow_node(f, AT_INITIATOR)->waiting += (uint32_t)by;
+	flow_node(f, AT_LUN)->waiting += (uint32_t)by;
 }
 
 /* One more of its requests waits. */
@@ -193,7 +195,7 @@ wait_again(struct bridge_flow *f, struct bridge_req *req)
 	req->state = REQ_WAITING;
 	req->wait_ns = now_ns();
 	order_add_again(&f->queue, req);
-	atomic_fetch_add_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+	initiator_gone(f->initiator, -1);
 	/* It had left; its home may be counting `sent` at this moment, which does not matter. */
 	atomic_store_explicit(&f->left,
 	    atomic_load_explicit(&f->left, memory_order_relaxed) - 1, memory_order_release);
@@ -204,7 +206,7 @@ void
 flow_less(struct bridge_flow *f)
 {
 	count_waiting(f, -1);
-	atomic_fetch_sub_explicit(&f->initiator->waiters, 1, memory_order_relaxed);
+	initiator_gone(f->initiator, 1);
 	/* Release: who sees that it no longer waits sees what has become of it. */
 	atomic_store_explicit(&f->left,
 	    atomic_load_explicit(&f->left, memory_order_relaxed) + 1, memory_order_release);
@@ -240,7 +242,7 @@ wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 	}
 	f->dent[AT_HOST] = d;
 	atomic_store_explicit(&f->node[AT_HOST], to, memory_order_release);
-	dent_put(old);
+	dent_put(f->initiator, old);
 	if (!was_here)
 		return;
 	flow_place(f, -1);

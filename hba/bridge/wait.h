@@ -32,6 +32,13 @@ void wait_del(struct bridge_req *);
 /* A slot came back with its credits. */
 void wait_release(struct bridge_host *, struct slot *);
 
+/*
+ * Does the node at this level count a flow that waits at `at` as one that it has
+ * let pass, and that will take a credit of it? An initiator counts only what is
+ * sure to run next; nobody does who waits for a queue of his own (divided).
+ */
+bool flow_has_passed(const struct bridge_flow *, int level, int at);
+
 /* Something may have changed at this node (a credit, limit, thaw): it will be looked at. */
 void wait_touch(struct bridge_node *);
 void wait_touch_flow(const struct bridge_flow *);	/* all four of its nodes */

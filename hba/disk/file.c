@@ -28,9 +28,11 @@ static const struct conf_key file_keys[] = {
 static int
 file_queue_open(struct disk *d, struct reactor *r)
 {
-	int err = file_ring_get(r);
+	int err = file_pool_get(file_ring_get(r) ? FILE_WORKERS : 1);
 
-	return err ? file_pool_get() : 0;
+	if (err && file_rings[reactor_id(r)])
+		file_ring_put(r);
+	return err;
 }
 
 static void
@@ -38,8 +40,7 @@ file_queue_close(struct disk *d, struct reactor *r)
 {
 	if (file_rings[reactor_id(r)])
 		file_ring_put(r);
-	else
-		file_pool_put();
+	file_pool_put();
 }
 
 /* Not at once: through this reactor's ring, or a worker. */
@@ -50,7 +51,7 @@ submit_later(struct disk_io *io)
 	struct file_ring *ring = file_rings[reactor_id(r)];
 
 	file_io_of(io)->home = r;
-	if (likely(ring != NULL))
+	if (likely(ring != NULL && io->op != DISK_STATUS))
 		file_ring_submit(ring, io);
 	else
 		file_pool_submit(io);
@@ -99,6 +100,10 @@ file_submit(struct disk_io *io)
 			return transfer_memory(io, fd);
 		if (io->op == DISK_READ && atomic_load_explicit(&fd->nowait, memory_order_relaxed))
 			return read_cached(io, fd);
+	}
+	if (io->op == DISK_STATUS && fd->memory) {
+		file_status(io);
+		return DISK_DONE;
 	}
 	return submit_later(io);
 }

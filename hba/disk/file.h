@@ -115,6 +115,11 @@ void file_run(struct disk_io *);
 /* For tests: sees each answer of the kernel and may replace it. NULL in service. */
 extern int (*file_seam)(const struct disk_io *, int res);
 
+/* -- file_status.c: what of the file is there -- */
+
+/* DISK_STATUS. May wait for the file system to read its tables. */
+void file_status(struct disk_io *);
+
 /* -- file_uring.c: a ring per reactor, for all file disks; own thread -- */
 
 struct file_ring;
@@ -126,9 +131,11 @@ int file_ring_get(struct reactor *);	/* 0, or -errno: there is none */
 void file_ring_put(struct reactor *);
 void file_ring_submit(struct file_ring *, struct disk_io *);
 
-/* -- file_pool.c: worker threads, where the kernel refuses io_uring -- */
+/* -- file_pool.c: worker threads, for what io_uring cannot do, or all where the kernel refuses it -- */
 
-int file_pool_get(void);		/* 0 or -errno */
+enum { FILE_WORKERS = 8 };
+
+int file_pool_get(unsigned threads);	/* 0 or -errno */
 void file_pool_put(void);
 void file_pool_submit(struct disk_io *);
 

@@ -298,6 +298,8 @@ set_caps(struct opening *o)
 		o->fd->memory = true;
 		d->caps |= DISK_CAP_INLINE;
 	}
+	if (S_ISREG(o->st.st_mode))
+		d->caps |= DISK_CAP_STATUS;
 	o->fd->async = !knows_nowait(o->fd->fd) ||
 	    (o->fd->plain_fd >= 0 && !knows_nowait(o->fd->plain_fd));
 	o->fd->nowait = !o->conf->direct && !o->fd->async;

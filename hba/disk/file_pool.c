@@ -1,12 +1,10 @@
-/* A few threads that do file I/O where the kernel refuses io_uring. */
+/* A few threads that do file I/O where io_uring cannot. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 
 #include "file.h"
-
-enum { WORKERS = 8 };
 
 /* One for the process; everything under its lock. */
 static struct {
@@ -15,7 +13,7 @@ static struct {
 	struct list queue;		/* file_io */
 	unsigned users, threads;
 	bool stop;
-	pthread_t thread[WORKERS];
+	pthread_t thread[FILE_WORKERS];
 } pool = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.more = PTHREAD_COND_INITIALIZER,
@@ -50,7 +48,12 @@ worker(void *arg)
 	struct file_io *fio;
 
 	while ((fio = pool_take())) {
-		file_run(file_io_back(fio));
+		struct disk_io *io = file_io_back(fio);
+
+		if (io->op == DISK_STATUS)
+			file_status(io);
+		else
+			file_run(io);
 		fio->msg.fn = io_home;
 		reactor_post(fio->home, &fio->msg);
 	}
@@ -67,7 +70,7 @@ file_pool_submit(struct disk_io *io)
 }
 
 int
-file_pool_get(void)
+file_pool_get(unsigned threads)
 {
 	sigset_t all, old;
 	int err = 0;
@@ -75,7 +78,7 @@ file_pool_get(void)
 	pthread_mutex_lock(&pool.lock);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	while (pool.threads < WORKERS && !err) {
+	while (pool.threads < threads && !err) {
 		err = pthread_create(&pool.thread[pool.threads], NULL, worker, NULL);
 		if (!err)
 			pool.threads++;

@@ -63,6 +63,7 @@ static const char *const op_words[DISK_OPS] = {
 	[DISK_UNMAP] = "unmap",
 	[DISK_ZERO] = "write of zeros",
 	[DISK_COMPARE_WRITE] = "compare and write",
+	[DISK_STATUS] = "search for holes",
 };
 
 static bool
@@ -184,6 +185,7 @@ file_next(struct disk_io *io, struct file_step *s)
 		break;
 	case DISK_FLUSH:
 	case DISK_COMPARE_WRITE:
+	case DISK_STATUS:
 	case DISK_OPS:
 		next_sync(io, s);
 	}
@@ -276,6 +278,7 @@ file_answer(struct disk_io *io, int res)
 		return allocate_answer(io, res);
 	case DISK_FLUSH:
 	case DISK_COMPARE_WRITE:
+	case DISK_STATUS:
 	case DISK_OPS:
 		break;
 	}

@@ -38,9 +38,10 @@ null_open(struct disk *d)
 		return -err;
 	}
 	d->priv = zeros;
+	d->atomic_max = BUF_XFER_MAX;
 	d->phys_size = MAX(d->block_size, 4096u);
 	d->caps = DISK_CAP_LENDS | DISK_CAP_INLINE | DISK_CAP_FUA | DISK_CAP_UNMAP |
-	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO;
+	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO | DISK_CAP_STATUS;
 	return 0;
 }
 
@@ -58,6 +59,8 @@ null_submit(struct disk_io *io)
 		assert(io->len <= BUF_XFER_MAX);
 		io->iov[0] = (struct iovec){ io->disk->priv, io->len };
 		io->niov = 1;
+	} else if (io->op == DISK_STATUS) {
+		io->info = DISK_HOLE;
 	} else if (io->op == DISK_COMPARE_WRITE) {
 		io->result = -EOPNOTSUPP;
 	}

@@ -1,9 +1,11 @@
 /* The RAM disk: memory of the process, empty at each start; pages are taken when first written. */
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "buf.h"
 #include "conf.h"
 #include "disk.h"
 #include "log.h"
@@ -27,6 +29,65 @@ static const struct conf_key ram_keys[] = {
 	{ .name = NULL },
 };
 
+/*
+ * Behind the blocks: a bit for each page that was written since it was last
+ * given back. A write sets it after the data, giving back clears it before, so
+ * however they meet, a page with data in it has its bit.
+ */
+static _Atomic uint64_t *
+ram_map(const struct disk *d)
+{
+	return (_Atomic uint64_t *)(void *)((char *)d->priv + d->size);
+}
+
+static uint64_t
+ram_mapping(const struct disk *d)
+{
+	return d->size + (d->size / RAM_PAGE / 64 + 1) * sizeof(uint64_t);
+}
+
+/* Sets or clears the bits of pages first to last - 1. */
+static void
+map_set(struct disk *d, uint64_t first, uint64_t last, bool on)
+{
+	while (first < last) {
+		_Atomic uint64_t *word = ram_map(d) + first / 64;
+		uint64_t n = MIN(last - first, 64 - first % 64);
+		uint64_t bits = (n == 64 ? ~0ull : (1ull << n) - 1) << first % 64;
+		uint64_t old = atomic_load_explicit(word, memory_order_relaxed);
+
+		/* Most are as they should be: then nobody's line of the cache is taken. */
+		if (on && (old & bits) != bits)
+			atomic_fetch_or_explicit(word, bits, memory_order_release);
+		else if (!on && old & bits)
+			atomic_fetch_and_explicit(word, ~bits, memory_order_release);
+		first += n;
+	}
+}
+
+static bool
+map_has(const struct disk *d, uint64_t page)
+{
+	return atomic_load_explicit(ram_map(d) + page / 64, memory_order_relaxed) >> page % 64 & 1;
+}
+
+/* The first page from `page` on, below end, whose bit is not as it is there; or end. */
+static uint64_t
+map_next(const struct disk *d, uint64_t page, uint64_t end)
+{
+	uint64_t flip = map_has(d, page) ? ~0ull : 0;
+
+	while (page < end) {
+		uint64_t word = atomic_load_explicit(ram_map(d) + page / 64, memory_order_relaxed);
+		uint64_t differs = (word ^ flip) >> page % 64;
+
+		if (differs)
+			return MIN(page + (uint64_t)__builtin_ctzll(differs), end);
+		page = (page | 63) + 1;
+	}
+	return end;
+}
+
 static int
 ram_open(struct disk *d)
 {
@@ -36,7 +97,7 @@ ram_open(struct disk *d)
 
 	if (err)
 		return err;
-	mem = mmap(NULL, d->size, PROT_READ | PROT_WRITE,
+	mem = mmap(NULL, ram_mapping(d), PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (mem == MAP_FAILED) {
 		err = errno;
@@ -45,19 +106,20 @@ ram_open(struct disk *d)
 		return -err;
 	}
 	/* A core file of the daemon is not to hold what initiators stored. */
-	madvise(mem, d->size, MADV_DONTDUMP);
+	madvise(mem, ram_mapping(d), MADV_DONTDUMP);
 	d->priv = mem;
-	d->phys_size = MAX(d->block_size, (uint32_t)RAM_PAGE);
+	d->phys_size = d->block_size;	/* a part of a page costs no more than that part */
 	d->unmap_granularity = RAM_PAGE;
+	d->atomic_max = BUF_XFER_MAX;	/* a crash leaves nothing of it */
 	d->caps = DISK_CAP_LENDS | DISK_CAP_INLINE | DISK_CAP_FUA | DISK_CAP_UNMAP |
-	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO;
+	    DISK_CAP_UNMAP_ZEROES | DISK_CAP_ZERO | DISK_CAP_STATUS;
 	return 0;
 }
 
 static void
 ram_close(struct disk *d)
 {
-	munmap(d->priv, d->size);
+	munmap(d->priv, ram_mapping(d));
 }
 
 static void
@@ -69,6 +131,17 @@ ram_write(struct disk_io *io)
 		memcpy(to, io->iov[i].iov_base, io->iov[i].iov_len);
 		to += io->iov[i].iov_len;
 	}
+	map_set(io->disk, io->offset / RAM_PAGE, (io->offset + io->len - 1) / RAM_PAGE + 1, true);
+}
+
+static void
+ram_status(struct disk_io *io)
+{
+	uint64_t first = io->offset / RAM_PAGE, end = (io->offset + io->len - 1) / RAM_PAGE + 1;
+
+	io->info = map_has(io->disk, first) ? DISK_MAPPED : DISK_HOLE;
+	end = map_next(io->disk, first, end) * RAM_PAGE;
+	io->len = MIN(io->len, end - io->offset);
 }
 
 /* Zeros a range: whole pages go back to the system, edges are overwritten. */
@@ -85,6 +158,8 @@ ram_zero(struct disk *d, uint64_t offset, uint64_t len)
 	}
 	memset(start, 0, (size_t)(first - start));
 	memset(last, 0, (size_t)(end - last));
+	map_set(d, (uint64_t)(first - (char *)d->priv) / RAM_PAGE,
+	    (uint64_t)(last - (char *)d->priv) / RAM_PAGE, false);
 	return madvise(first, (size_t)(last - first), MADV_DONTNEED) ? -errno : 0;
 }
 
@@ -155,6 +230,9 @@ ram_submit(struct disk_io *io)
 	case DISK_UNMAP:
 	case DISK_ZERO:
 		return ram_wipe(io);
+	case DISK_STATUS:
+		ram_status(io);
+		break;
 	case DISK_COMPARE_WRITE:
 	case DISK_OPS:
 		io->result = -EOPNOTSUPP;

@@ -107,6 +107,7 @@ sim_store_step(struct disk_io *io)
 	case DISK_ZERO:
 		return !mem || wipe_step(io, mem);
 	case DISK_COMPARE_WRITE:
+	case DISK_STATUS:
 	case DISK_OPS:
 		io->result = -EOPNOTSUPP;
 	}

@@ -17,6 +17,7 @@ enum { PORTS_SEEN_BITS = 1 << 16 };
 struct target_lun {
 	uint16_t number;
 	bool read_only;
+	bool copy;
 	struct lu *lu;
 };
 

@@ -89,7 +89,7 @@ void
 cmd_fail_io(struct scsi_cmd *cmd)
 {
 	const struct disk_io *io = &cmd->req.io;
-	enum cond cond = sense_of_errno(io->result, io->op != DISK_READ);
+	enum cond cond = sense_of_errno(io->result, io->op != DISK_READ && io->op != DISK_STATUS);
 
 	if (cond == CONDS)
 		cmd_full(cmd);

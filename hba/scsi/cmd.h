@@ -67,8 +67,23 @@ void param_done(struct scsi_cmd *, uint32_t len, uint32_t allocation);
 
 /* -- what several families need -- */
 
-/* First block and number of blocks, as the 6-, 10-, 12- and 16-byte forms hold them. */
+/* The byte of DPO, FUA, BYTCHK, UNMAP and the like. */
+static inline unsigned
+cdb_flags_at(const struct scsi_cmd *cmd)
+{
+	return cmd->row->cdb_len == 32 ? 10 : 1;
+}
+
+static inline uint8_t
+cdb_flags(const struct scsi_cmd *cmd)
+{
+	return cmd->cdb[cdb_flags_at(cmd)];
+}
+
+/* First block and number of blocks, as the 6-, 10-, 12-, 16- and 32-byte forms hold them. */
 void cdb_range(const struct scsi_cmd *, uint64_t *lba, uint32_t *blocks);
+/* The byte at which the number of blocks begins. */
+unsigned cdb_length_at(const struct scsi_cmd *);
 /*
  * Sets cmd->lba and blocks from the CDB; false when they are not inside the
  * unit, or more than one command may move: it is answered.

@@ -1,5 +1,6 @@
 /* Commands that move no blocks: TEST UNIT READY, REQUEST SENSE, START STOP UNIT, PREVENT ALLOW. */
 #include "cmd.h"
+#include "sanitize.h"
 #include "ua.h"
 
 static void
@@ -21,11 +22,15 @@ request_sense_exec(struct scsi_cmd *cmd)
 
 	if (!p)
 		return;
-	if (!cmd->lu)
-		cond = scsi_lun_number(cmd->lun) < 0 && cmd->lun[0] == 0xc1 ? cond : COND_NO_LUN;
-	else if (!ua_take(cmd->nlun, &cond) && !cmd->lu->disk->online)
-		cond = COND_OFFLINE;
-	sense_init(&s, cond);
+	sense_init(&s, COND_NO_SENSE);
+	if (!cmd->lu) {
+		if (scsi_lun_number(cmd->lun) >= 0 || cmd->lun[0] != 0xc1)
+			sense_init(&s, COND_NO_LUN);
+	} else if (ua_take(cmd->nlun, &cond)) {
+		sense_init(&s, cond);
+	} else if (!sanitize_sense(cmd->lu, &s) && !cmd->lu->disk->online) {
+		sense_init(&s, COND_OFFLINE);
+	}
 	len = cmd->cdb[1] & SENSE_DESC ? sense_descriptor(p, &s) : sense_fixed(p, &s);
 	param_done(cmd, len, cmd->cdb[4]);
 }

@@ -71,20 +71,14 @@ timeouts_put(uint8_t *p)
 	return TIMEOUTS_LEN;
 }
 
-static bool
-row_is_there(const struct cmd_row *row, const struct lu *lu)
-{
-	return !(row->flags & ROW_THIN) || lu->thin;
-}
-
 static uint32_t
-opcodes_all(uint8_t *p, const struct lu *lu, bool timeouts)
+opcodes_all(uint8_t *p, const struct nexus_lun *nlun, bool timeouts)
 {
 	const struct cmd_row *row;
 	uint32_t at = 4;
 
 	for (unsigned i = 0; (row = usage_nth(i)); i++) {
-		if (!row_is_there(row, lu))
+		if (!row_is_there(row, nlun))
 			continue;
 		p[at] = row->opcode;
 		wr16(p + at + 2, row->sa);
@@ -138,7 +132,7 @@ opcodes_find(const struct scsi_cmd *cmd)
 		u = usage_find_sa(u, sa);
 	else if (sa && (cmd->cdb[2] & OPTIONS) == OPTION_EITHER)
 		return NULL;
-	return u && u->row && row_is_there(u->row, cmd->lu) ? u->row : NULL;
+	return u && u->row && row_is_there(u->row, cmd->nlun) ? u->row : NULL;
 }
 
 static void
@@ -152,7 +146,7 @@ opcodes_exec(struct scsi_cmd *cmd)
 	if (!p)
 		return;
 	if ((cmd->cdb[2] & OPTIONS) == OPTION_ALL)
-		len = opcodes_all(p, cmd->lu, timeouts);
+		len = opcodes_all(p, cmd->nlun, timeouts);
 	else if ((row = opcodes_find(cmd)))
 		len = opcodes_one(p, row, timeouts);
 	else

@@ -4,7 +4,7 @@
 COUNTER(read_bytes, "scsi_read_bytes", "bytes that READ commands sent");
 COUNTER(write_bytes, "scsi_write_bytes", "bytes that WRITE commands wrote");
 
-enum { FUA = 0x08 };			/* byte 1 of all but the 6-byte forms */
+enum { FUA = 0x08 };			/* of cdb_flags, but in the 6-byte forms */
 
 static bool
 rw_check(struct scsi_cmd *cmd)
@@ -34,7 +34,7 @@ write_check(struct scsi_cmd *cmd)
 static bool
 rw_fua(const struct scsi_cmd *cmd)
 {
-	return cmd->row->cdb_len != 6 && cmd->cdb[1] & FUA;
+	return cmd->row->cdb_len != 6 && cdb_flags(cmd) & FUA;
 }
 
 /* On the medium, not in the cache: a disk that cannot do it by itself is flushed. */
@@ -184,6 +184,7 @@ write_exec(struct scsi_cmd *cmd)
 	}
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { READS = ROW_MEDIUM | ROW_IN, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_OUT | ROW_BORROWS };
 
 /* Byte 1: DPO, which is a hint, and FUA. RDPROTECT, group number and FUA_NV are not there. */
@@ -193,14 +194,22 @@ enum { READS = ROW_MEDIUM | ROW_IN, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_OUT |
 #define CDB16(op)                                                                   \
 	{ op, 0x18, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }
 
+#define CDB32(sa)                                                                   \
+	{ OP_VARIABLE, 0, 0, 0, 0, 0, 0, 0x18, 0, sa, 0x18, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, \
+	0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff }
+
 static const struct cmd_row rw[] = {
 	{ "READ(6)", OP_READ_6, 6, 0, READS, CDB6(OP_READ_6), read_check, read_exec },
 	{ "READ(10)", OP_READ_10, 10, 0, READS, CDB10(OP_READ_10), read_check, read_exec },
 	{ "READ(12)", OP_READ_12, 12, 0, READS, CDB12(OP_READ_12), read_check, read_exec },
 	{ "READ(16)", OP_READ_16, 16, 0, READS, CDB16(OP_READ_16), read_check, read_exec },
+	{ "READ(32)", OP_VARIABLE, 32, SA_READ_32, READS | LONG, CDB32(SA_READ_32), read_check,
+	    read_exec },
 	{ "WRITE(6)", OP_WRITE_6, 6, 0, WRITES, CDB6(OP_WRITE_6), write_check, write_exec },
 	{ "WRITE(10)", OP_WRITE_10, 10, 0, WRITES, CDB10(OP_WRITE_10), write_check, write_exec },
 	{ "WRITE(12)", OP_WRITE_12, 12, 0, WRITES, CDB12(OP_WRITE_12), write_check, write_exec },
 	{ "WRITE(16)", OP_WRITE_16, 16, 0, WRITES, CDB16(OP_WRITE_16), write_check, write_exec },
+	{ "WRITE(32)", OP_VARIABLE, 32, SA_WRITE_32, WRITES | LONG, CDB32(SA_WRITE_32),
+	    write_check, write_exec },
 };
 CMD_FAMILY(rw);

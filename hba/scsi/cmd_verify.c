@@ -2,7 +2,7 @@
 #include "cmd.h"
 #include "compare.h"
 
-enum { BYTCHK_NONE, BYTCHK_ALL, BYTCHK_RESERVED, BYTCHK_ONE };	/* bits 2:1 of byte 1 */
+enum { BYTCHK_NONE, BYTCHK_ALL, BYTCHK_RESERVED, BYTCHK_ONE };	/* bits 2:1 of cdb_flags */
 
 /*
  * scratch[0] is how many bytes to verify, scratch[1] how many are. tmp[0] is what
@@ -14,7 +14,7 @@ enum { PIECE = BUF_SEG_MAX };
 static unsigned
 bytchk(const struct scsi_cmd *cmd)
 {
-	return cmd->cdb[1] >> 1 & 3;
+	return cdb_flags(cmd) >> 1 & 3;
 }
 
 static bool
@@ -30,7 +30,7 @@ verify_check(struct scsi_cmd *cmd)
 		cmd->asked = cmd->blocks ? cmd->lu->block_size : 0;
 		break;
 	case BYTCHK_RESERVED:
-		cmd_fail_field(cmd, 1, 2);
+		cmd_fail_field(cmd, cdb_flags_at(cmd), 2);
 		return false;
 	}
 	/* Half a comparison would say nothing about the rest. */
@@ -168,6 +168,7 @@ write_verify_exec(struct scsi_cmd *cmd)
 	verify_loop(cmd);
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { VERIFIES = ROW_MEDIUM | ROW_OUT, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_OUT };
 
 #define CDB10(op, flags) { op, flags, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff }
@@ -175,7 +176,11 @@ enum { VERIFIES = ROW_MEDIUM | ROW_OUT, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_O
 #define CDB16(op, flags)                                                            \
 	{ op, flags, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff }
 
-/* Byte 1: DPO and BYTCHK, of which WRITE AND VERIFY has one bit. */
+#define CDB32(sa, flags)                                                            \
+	{ OP_VARIABLE, 0, 0, 0, 0, 0, 0, 0x18, 0, sa, flags, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, \
+	0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff }
+
+/* Flags: DPO and BYTCHK, of which WRITE AND VERIFY has one bit. */
 static const struct cmd_row verify[] = {
 	{ "VERIFY(10)", OP_VERIFY_10, 10, 0, VERIFIES, CDB10(OP_VERIFY_10, 0x16),
 	    verify_check, verify_exec },
@@ -183,11 +188,15 @@ static const struct cmd_row verify[] = {
 	    verify_check, verify_exec },
 	{ "VERIFY(16)", OP_VERIFY_16, 16, 0, VERIFIES, CDB16(OP_VERIFY_16, 0x16),
 	    verify_check, verify_exec },
+	{ "VERIFY(32)", OP_VARIABLE, 32, SA_VERIFY_32, VERIFIES | LONG, CDB32(SA_VERIFY_32, 0x16),
+	    verify_check, verify_exec },
 	{ "WRITE AND VERIFY(10)", OP_WRITE_VERIFY_10, 10, 0, WRITES,
 	    CDB10(OP_WRITE_VERIFY_10, 0x12), write_verify_check, write_verify_exec },
 	{ "WRITE AND VERIFY(12)", OP_WRITE_VERIFY_12, 12, 0, WRITES,
 	    CDB12(OP_WRITE_VERIFY_12, 0x12), write_verify_check, write_verify_exec },
 	{ "WRITE AND VERIFY(16)", OP_WRITE_VERIFY_16, 16, 0, WRITES,
 	    CDB16(OP_WRITE_VERIFY_16, 0x12), write_verify_check, write_verify_exec },
+	{ "WRITE AND VERIFY(32)", OP_VARIABLE, 32, SA_WRITE_VERIFY_32, WRITES | LONG,
+	    CDB32(SA_WRITE_VERIFY_32, 0x12), write_verify_check, write_verify_exec },
 };
 CMD_FAMILY(verify);

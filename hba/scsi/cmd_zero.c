@@ -4,14 +4,8 @@
 #include <string.h>
 
 #include "cmd.h"
-
-enum { SAME_BYTES = 16 * 1024 * 1024 };
-
-uint32_t
-zero_same_blocks(const struct lu *lu)
-{
-	return SAME_BYTES >> lu->shift;
-}
+#include "conf.h"
+#include "yield.h"
 
 /* -- UNMAP: everything is checked before the first block is unmapped -- */
 
@@ -93,24 +87,38 @@ unmap_list_ok(struct scsi_cmd *cmd)
 	return true;
 }
 
+/* A slice of the descriptor that is under way, or the next descriptor. False: the disk has it. */
 static bool
-unmap_start(struct scsi_cmd *cmd, const uint8_t *item)
+unmap_next(struct scsi_cmd *cmd)
 {
+	const uint8_t *item = unmap_item(cmd, cmd->step - 1);
+	uint64_t len = lu_bytes(cmd->lu, rd32(item + 8));
 	struct disk_io *io = &cmd->req.io;
 
+	if (!len) {
+		cmd->step++;
+		return true;
+	}
 	io->op = DISK_UNMAP;
 	io->flags = 0;
-	io->offset = lu_bytes(cmd->lu, rd64(item));
-	io->len = lu_bytes(cmd->lu, rd32(item + 8));
+	io->offset = lu_bytes(cmd->lu, rd64(item)) + cmd->scratch[1];
+	io->len = MIN(len - cmd->scratch[1], (uint64_t)YIELD_SLICE);
 	io->iov = NULL;
 	io->niov = 0;
+	cmd->scratch[1] += io->len;
+	if (cmd->scratch[1] == len) {
+		cmd->scratch[1] = 0;
+		cmd->step++;
+	}
 	return cmd_io(cmd);
 }
 
-/* step: one more than the descriptors done or under way. */
+/* step: one more than the descriptors done or under way; scratch[1]: bytes of the next that are. */
 static void
 unmap_exec(struct scsi_cmd *cmd)
 {
+	uint64_t start = yield_start();
+
 	if (!cmd->len) {
 		cmd_good(cmd);
 		return;
@@ -118,14 +126,12 @@ unmap_exec(struct scsi_cmd *cmd)
 	if (!cmd->step) {
 		if (!unmap_gather(cmd) || !unmap_list_ok(cmd))
 			return;
+		cmd->scratch[1] = 0;
 		cmd->step = 1;
 	}
-	while (cmd->req.io.result == 0 && cmd->step <= cmd->scratch[0]) {
-		const uint8_t *item = unmap_item(cmd, cmd->step++ - 1);
-
-		if (rd32(item + 8) && !unmap_start(cmd, item))
+	while (cmd->req.io.result == 0 && cmd->step <= cmd->scratch[0])
+		if (yield_due(cmd, start) || !unmap_next(cmd))
 			return;
-	}
 	if (cmd->req.io.result < 0)
 		cmd_fail_io(cmd);
 	else
@@ -134,29 +140,49 @@ unmap_exec(struct scsi_cmd *cmd)
 
 /* -- WRITE SAME -- */
 
-enum { UNMAP = 0x08, NDOB = 0x01 };	/* byte 1 */
+enum { UNMAP = 0x08, NDOB = 0x01 };	/* of cdb_flags */
+
+uint64_t
+zero_same_blocks(const struct lu *lu)
+{
+	uint64_t bytes = lu->disk->conf->max_write_same;
+
+	return bytes ? MAX(bytes >> lu->shift, 1u) : 0;
+}
+
+/* Sets scratch[2], the bytes to write. */
+static bool
+same_range_ok(struct scsi_cmd *cmd)
+{
+	const struct lu *lu = cmd->lu;
+	uint64_t limit = zero_same_blocks(lu);
+
+	cdb_range(cmd, &cmd->lba, &cmd->blocks);
+	if (cmd->lba >= lu->blocks || cmd->blocks > lu->blocks - cmd->lba) {
+		cmd_fail(cmd, COND_LBA_RANGE);
+		return false;
+	}
+	if (limit && (!cmd->blocks || cmd->blocks > limit)) {
+		cmd_fail_field(cmd, cdb_length_at(cmd), -1);
+		return false;
+	}
+	/* SBC-3 5.37: 0 means all the rest, which may be more than the field holds. */
+	cmd->scratch[2] = lu_bytes(lu, cmd->blocks ? cmd->blocks : lu->blocks - cmd->lba);
+	return true;
+}
 
 static bool
 same_check(struct scsi_cmd *cmd)
 {
 	const struct lu *lu = cmd->lu;
-	unsigned length_at = cmd->row->cdb_len == 10 ? 7 : 10;
 
-	cdb_range(cmd, &cmd->lba, &cmd->blocks);
-	if (cmd->cdb[1] & UNMAP && !lu->thin_zeroes) {
-		cmd_fail_field(cmd, 1, 3);
+	if (cdb_flags(cmd) & UNMAP && !lu->thin_zeroes) {
+		cmd_fail_field(cmd, cdb_flags_at(cmd), 3);
 		return false;
 	}
-	/* WSNZ: 0 does not mean all the rest. */
-	if (!cmd->blocks || cmd->blocks > zero_same_blocks(lu)) {
-		cmd_fail_field(cmd, length_at, -1);
+	if (!same_range_ok(cmd))
 		return false;
-	}
-	if (cmd->lba > lu->blocks || cmd->blocks > lu->blocks - cmd->lba) {
-		cmd_fail(cmd, COND_LBA_RANGE);
-		return false;
-	}
-	cmd->asked = cmd->cdb[1] & NDOB ? 0 : lu->block_size;
+	cmd->asked = cdb_flags(cmd) & NDOB ? 0 : lu->block_size;
 	/* Who sends two blocks means something else than one block many times. */
 	if (cmd->asked && cmd->edtl_out != cmd->asked) {
 		cmd_fail(cmd, COND_INVALID_IU);
@@ -180,12 +206,15 @@ block_copy(const struct scsi_cmd *cmd, uint8_t *to)
 	}
 }
 
-/* tmp[0] is filled with the block again and again; scratch[0]: it holds only zeros. */
+/*
+ * tmp[0] is filled with the block again and again; scratch[0]: it holds only
+ * zeros; scratch[1]: bytes done or under way, of scratch[2].
+ */
 static bool
 same_prepare(struct scsi_cmd *cmd)
 {
 	uint32_t bs = cmd->lu->block_size;
-	uint32_t len = (uint32_t)MIN(lu_bytes(cmd->lu, cmd->blocks), BUF_SEG_MAX);
+	uint32_t len = (uint32_t)MIN(cmd->scratch[2], BUF_SEG_MAX);
 	uint8_t *p;
 
 	if (!cmd_room_tmp(cmd, len))
@@ -200,12 +229,11 @@ same_prepare(struct scsi_cmd *cmd)
 		memcpy(p + at, p, bs);
 	cmd->tmp[0].iov_len = len;
 	cmd->scratch[1] = 0;
-	cmd->scratch[2] = lu_bytes(cmd->lu, cmd->blocks);
 	cmd->step = 1;
 	return true;
 }
 
-/* How the next piece is written: zeros by the disk itself if it can, all at once. */
+/* How the next piece is written: zeros by the disk itself if it can, many at once. */
 static bool
 same_next(struct scsi_cmd *cmd)
 {
@@ -214,10 +242,10 @@ same_next(struct scsi_cmd *cmd)
 
 	io->flags = 0;
 	io->offset = lu_bytes(cmd->lu, cmd->lba) + cmd->scratch[1];
-	io->len = left;
+	io->len = MIN(left, (uint64_t)YIELD_SLICE);
 	io->iov = NULL;
 	io->niov = 0;
-	if (cmd->scratch[0] && cmd->cdb[1] & UNMAP) {
+	if (cmd->scratch[0] && cdb_flags(cmd) & UNMAP) {
 		io->op = DISK_UNMAP;
 	} else if (cmd->scratch[0] && cmd->lu->disk->caps & DISK_CAP_ZERO) {
 		io->op = DISK_ZERO;
@@ -235,10 +263,12 @@ same_next(struct scsi_cmd *cmd)
 static void
 same_exec(struct scsi_cmd *cmd)
 {
+	uint64_t start = yield_start();
+
 	if (!cmd->step && !same_prepare(cmd))
 		return;
 	while (cmd->req.io.result == 0 && cmd->scratch[1] < cmd->scratch[2])
-		if (!same_next(cmd))
+		if (yield_due(cmd, start) || !same_next(cmd))
 			return;
 	if (cmd->req.io.result < 0)
 		cmd_fail_io(cmd);
@@ -246,6 +276,7 @@ same_exec(struct scsi_cmd *cmd)
 		cmd_good(cmd);
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { ZEROES = ROW_MEDIUM | ROW_WRITES | ROW_OUT };
 
 static const struct cmd_row zero[] = {
@@ -257,6 +288,10 @@ static const struct cmd_row zero[] = {
 	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 16, 0, ZEROES,
 	    { OP_WRITE_SAME_16, UNMAP | NDOB, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	    0xff, 0xff, 0xff },
+	    same_check, same_exec },
+	{ "WRITE SAME(32)", OP_VARIABLE, 32, SA_WRITE_SAME_32, ZEROES | LONG,
+	    { OP_VARIABLE, 0, 0, 0, 0, 0, 0, 0x18, 0, SA_WRITE_SAME_32, UNMAP | NDOB, 0, 0xff, 0xff,
+	    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff },
 	    same_check, same_exec },
 };
 CMD_FAMILY(zero);

@@ -3,6 +3,7 @@
 
 #include "nexus.h"
 #include "scsi.h"
+#include "usage.h"
 #include "util.h"
 
 /* What a command is to a reservation; a command that is not in the table is a write. */
@@ -32,6 +33,7 @@ static const uint8_t kinds[256] = {
 	[OP_READ_DEFECT_10] = READS, [OP_READ_DEFECT_12] = READS,
 	[OP_RECEIVE_DIAGNOSTIC] = READS,
 	[OP_SERVICE_IN_16] = BY_ACTION,
+	[OP_VARIABLE] = BY_ACTION,
 	[OP_MAINTENANCE_IN] = BY_ACTION,
 	[OP_START_STOP_UNIT] = BY_START,
 	[OP_PREVENT_ALLOW] = BY_PREVENT,
@@ -40,6 +42,8 @@ static const uint8_t kinds[256] = {
 static enum kind
 kind_of_action(uint8_t opcode, unsigned action)
 {
+	if (opcode == OP_VARIABLE)
+		return action == SA_READ_32 || action == SA_VERIFY_32 ? READS : WRITES;
 	if (opcode == OP_SERVICE_IN_16)
 		return action == SA_READ_CAPACITY_16 ? NEITHER_NEW : READS;
 	/* REPORT TARGET PORT GROUPS, ALIASES, PRIORITY, TIMESTAMP pass; the supported ones are READS. */
@@ -54,7 +58,7 @@ kind_of(const uint8_t *cdb)
 
 	switch (kind) {
 	case BY_ACTION:
-		return kind_of_action(cdb[0], cdb[1] & 0x1f);
+		return kind_of_action(cdb[0], usage_sa(cdb));
 	case BY_START:
 		return (cdb[4] & (START | POWER_CONDITION)) == START ? NEITHER_NEW : WRITES;
 	case BY_PREVENT:

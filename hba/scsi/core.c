@@ -5,6 +5,7 @@
 #include "range_lock.h"
 #include "reserve.h"
 #include "tmf.h"
+#include "yield.h"
 
 static struct core cores[REACTORS_MAX];
 
@@ -19,6 +20,7 @@ core_woken(struct msg *msg)
 	fence_run(core);
 	range_run();
 	reserve_run(core);
+	yield_run(core);
 }
 
 void
@@ -28,6 +30,7 @@ cores_init(void)
 		list_init(&cores[i].nexuses);
 		list_init(&cores[i].dying);
 		list_init(&cores[i].parked);
+		list_init(&cores[i].yielded);
 		list_init(&cores[i].changing);
 		cores[i].msg.fn = core_woken;
 		atomic_store(&cores[i].poked, false);

@@ -13,6 +13,7 @@ struct core {
 	OWN_LINE struct list nexuses;	/* nexus_own.link */
 	struct list dying;		/* scsi_cmd.task: aborted, and the disk has them */
 	struct list parked;		/* scsi_cmd.fence: wait for an orphan write or a lock */
+	struct list yielded;		/* scsi_cmd.fence: long commands, for the next turn */
 	struct list changing;		/* scsi_cmd.fence: changes of reservations that wait for another */
 	OWN_LINE atomic_bool poked;
 	struct msg msg;

@@ -15,7 +15,7 @@ COUNTER(parked, "scsi_parked_commands", "commands that waited for an orphan writ
 static bool
 op_changes(const struct disk_io *io)
 {
-	return io->op != DISK_READ && io->op != DISK_FLUSH;
+	return io->op != DISK_READ && io->op != DISK_FLUSH && io->op != DISK_STATUS;
 }
 
 bool
@@ -33,7 +33,7 @@ fence_orphan_in(const struct lu *lu, uint64_t offset, uint64_t len)
 static bool
 fence_stops(const struct lu *lu, const struct disk_io *io, uint64_t turn)
 {
-	if (io->op == DISK_FLUSH)
+	if (io->op == DISK_FLUSH || io->op == DISK_STATUS)
 		return false;
 	return fence_orphan_in(lu, io->offset, io->len) ||
 	    range_is_locked(lu, io->offset, io->len, turn);

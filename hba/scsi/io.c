@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "core.h"
 #include "fence.h"
+#include "sanitize.h"
 #include "submit.h"
 #include "tmf.h"
 
@@ -191,9 +192,13 @@ io_start(struct scsi_cmd *cmd)
 bool
 cmd_io(struct scsi_cmd *cmd)
 {
+	uint32_t hot = atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire);
+
 	cmd->at = cmd->req.io.offset;
 	cmd->span = cmd->req.io.len;
-	if (unlikely(atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire) & NLUN_FENCED)) {
+	if (unlikely(hot & (NLUN_FENCED | NLUN_SANITIZE))) {
+		if (hot & NLUN_SANITIZE && sanitize_refuses(cmd))
+			return false;
 		if (cmd->mem == MEM_BORROWED && cmd_own_data(cmd) < 0) {
 			cmd_full(cmd);
 			return false;
@@ -218,6 +223,10 @@ cmd_flush(struct scsi_cmd *cmd)
 void
 cmd_resume(struct scsi_cmd *cmd)
 {
+	uint32_t hot = atomic_load_explicit(&cmd->nlun->hot, memory_order_acquire);
+
+	if (unlikely(hot & NLUN_SANITIZE) && sanitize_refuses(cmd))
+		return;
 	if (io_start(cmd))
 		cmd->row->exec(cmd);
 }

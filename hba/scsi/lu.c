@@ -14,6 +14,7 @@
 #include "mode.h"
 #include "nexus.h"
 #include "reserve.h"
+#include "sanitize.h"
 #include "ua.h"
 
 enum { NAA_LOCAL = 0x3, DIGEST_LEN = 32 };	/* SPC-4 7.8.6.6.4: NAA locally assigned */
@@ -187,6 +188,7 @@ lu_attach(struct lu *lu, struct nexus_lun *nlun)
 	list_add_tail(&lu->nluns, &nlun->link);
 	fence_inherit(lu, nlun);
 	reserve_inherit(lu, nlun);
+	sanitize_inherit(lu, nlun);
 	mode_values_inherit(lu, nlun);
 	pthread_mutex_unlock(&lu->lock);
 }

@@ -57,6 +57,9 @@ struct lu {
 	uint64_t cuts;			/* PREEMPT AND ABORTs so far */
 	_Atomic bool d_sense;		/* sense in descriptor format (control mode page); read anywhere */
 	bool swp;			/* write-protected by an initiator; told in nexus_lun.hot */
+	_Atomic uint32_t sanitize;	/* state and progress: sanitize.h; read anywhere */
+	atomic_bool sanitize_stop;	/* the daemon stops */
+	bool sanitize_may_exit;		/* a failure can be left (AUSE) */
 	const struct nexus_lun *reserved_by;	/* RESERVE(6), (10) */
 };
 

@@ -38,6 +38,7 @@ nlun_free(struct nexus_lun *nlun)
 	lu_detach(nlun);
 	if (nlun->flow)
 		bridge_flow_put(nlun->flow);
+	free(nlun->copies);
 	free(nlun);
 }
 
@@ -50,6 +51,7 @@ nlun_new(struct nexus *nexus, const struct target_lun *tl, bool read_only, uint3
 		return NULL;
 	nlun->number = tl->number;
 	nlun->read_only = tl->read_only || read_only;
+	nlun->copy = tl->copy;
 	nlun->lu = tl->lu;
 	nlun->nexus = nexus;
 	atomic_init(&nlun->hot, hot);
@@ -175,6 +177,37 @@ limits_set(struct bridge_limits *limits, const struct conf_rule *rule)
 	limits->burst_ns = HOT(rule->burst_ns);
 }
 
+static void
+limits_again(struct nexus_own *own)
+{
+	const struct nexus *nexus = &own->nexus;
+	struct bridge_limits limits;
+
+	limits_set(&limits, own->rule);
+	if (memcmp(&limits, &own->limits, sizeof(limits)) == 0)
+		return;
+	own->limits = limits;
+	for (uint32_t i = 0; i < nexus->nluns; i++)
+		if (nexus->luns[i] && nexus->luns[i]->flow)
+			bridge_flow_limit(nexus->luns[i]->flow, &limits);
+}
+
+static void
+limits_again_here(void *arg)
+{
+	struct nexus_own *own;
+
+	list_for_each(own, &core_of(reactor_self())->nexuses, link)
+		limits_again(own);
+}
+
+void
+nexus_limits_again(void)
+{
+	for (unsigned i = 0; i < reactor_count(); i++)
+		reactor_call(reactor_get(i), limits_again_here, NULL);
+}
+
 int
 nexus_login(struct target *target, const struct nexus_id *id, struct reactor *reactor,
     const struct transport_ops *ops, void *session, struct nexus **out)
@@ -191,6 +224,7 @@ nexus_login(struct target *target, const struct nexus_id *id, struct reactor *re
 		return -ENOMEM;
 	nexus->ops = ops;
 	nexus->session = session;
+	nexus_own(nexus)->rule = rule;
 	limits_set(&nexus_own(nexus)->limits, rule);
 	nexus->depth = nexus_own(nexus)->limits.depth;
 	if (!nexus->depth)

@@ -11,6 +11,7 @@
 #include "reactor.h"
 #include "target.h"
 
+struct copies;
 struct lu;
 struct scsi_cmd;
 
@@ -21,6 +22,7 @@ enum {
 	NLUN_NO_ACCESS = 1 << 18,	/* or from reading too: conflict.h */
 	NLUN_RESERVED = 1 << 19,	/* another nexus did RESERVE(6) or (10) */
 	NLUN_SWP = 1 << 20,		/* an initiator has write-protected the unit: mode.h */
+	NLUN_SANITIZE = 1 << 21,	/* the unit is sanitized, or that failed: sanitize.h */
 	NLUN_CONFLICTS = NLUN_NO_WRITES | NLUN_NO_ACCESS | NLUN_RESERVED,
 };
 
@@ -39,6 +41,7 @@ struct nexus_lun {
 	_Atomic uint32_t hot;
 	uint16_t number;
 	bool read_only;
+	bool copy;			/* third-party copies from and to it */
 	struct lu *lu;
 	struct nexus *nexus;
 	struct bridge_flow *flow;	/* made by the first command that needs it */
@@ -46,6 +49,7 @@ struct nexus_lun {
 	_Atomic uint64_t cut;		/* PREEMPT AND ABORT that ended its registration last: reserve.c */
 	struct list link;		/* in lu->nluns, under its lock */
 	struct nlun_flush flush;
+	struct copies *copies;		/* what became of the last ones: copy.h; NULL: there were none */
 };
 
 /* A nexus with what only the device server uses; nexus_own() finds it. */
@@ -53,6 +57,7 @@ struct nexus_own {
 	struct nexus nexus;
 	struct list link;		/* in its core */
 	struct timer timer;		/* of the end: TMF_WAIT_NS */
+	const struct conf_rule *rule;	/* that let it in; NULL: everyone may */
 	struct bridge_limits limits;	/* of its flows */
 };
 

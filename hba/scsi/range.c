@@ -25,15 +25,29 @@ cdb_range(const struct scsi_cmd *cmd, uint64_t *lba, uint32_t *blocks)
 		*lba = rd64(cdb + 2);
 		*blocks = rd32(cdb + 10);
 		return;
+	case 32:
+		*lba = rd64(cdb + 12);
+		*blocks = rd32(cdb + 28);
+		return;
 	}
 	assert(!"a CDB length without blocks");
 }
 
-/* The byte at which the transfer length begins. */
-static unsigned
-cdb_length_at(unsigned cdb_len)
+unsigned
+cdb_length_at(const struct scsi_cmd *cmd)
 {
-	return cdb_len == 6 ? 4 : cdb_len == 10 ? 7 : cdb_len == 12 ? 6 : 10;
+	switch (cmd->row->cdb_len) {
+	case 6:
+		return 4;
+	case 10:
+		return 7;
+	case 12:
+		return 6;
+	case 32:
+		return 28;
+	default:
+		return 10;
+	}
 }
 
 bool
@@ -48,7 +62,7 @@ cmd_range_ok(struct scsi_cmd *cmd)
 		return false;
 	}
 	if (unlikely(cmd->blocks > lu->max_blocks)) {
-		cmd_fail_field(cmd, cdb_length_at(cmd->row->cdb_len), -1);
+		cmd_fail_field(cmd, cdb_length_at(cmd), -1);
 		return false;
 	}
 	return true;

@@ -39,7 +39,7 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct list all = LIST_INIT(all);	/* lu.locked */
 
-COUNTER(locks, "scsi_range_locks", "times a command had blocks to itself (COMPARE AND WRITE)");
+COUNTER(locks, "scsi_range_locks", "times a command had blocks to itself (COMPARE AND WRITE and the like)");
 
 static uint64_t
 home_bit(const struct scsi_cmd *cmd)
@@ -56,7 +56,7 @@ lock_offset(const struct scsi_cmd *cmd)
 static uint64_t
 lock_len(const struct scsi_cmd *cmd)
 {
-	return lu_bytes(cmd->lu, cmd->blocks);
+	return lu_bytes(cmd->lu, cmd->blocks == RANGE_ALL ? cmd->lu->blocks : cmd->blocks);
 }
 
 bool
@@ -139,7 +139,7 @@ cmd_is_before(const struct scsi_cmd *cmd, const struct scsi_cmd *lock)
 		return false;	/* a lock: range_next sees to it */
 	if (!(cmd->flags & CMD_IN_DISK) && !(cmd->flags & CMD_PARKED && cmd->turn < lock->turn))
 		return false;
-	return cmd->req.io.op != DISK_FLUSH &&
+	return cmd->req.io.op != DISK_FLUSH && cmd->req.io.op != DISK_STATUS &&
 	    fence_overlap(cmd->at, cmd->span, lock_offset(lock), lock_len(lock));
 }
 

@@ -12,6 +12,9 @@
 struct lu;
 struct scsi_cmd;
 
+/* As cmd->blocks: the whole unit, from block 0 on. */
+#define RANGE_ALL UINT32_MAX
+
 /*
  * Asks for the blocks of cmd->lba and cmd->blocks. exec is called again, in a
  * later turn of the loop, when they are the command's own. It must have all

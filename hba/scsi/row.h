@@ -8,6 +8,7 @@
 #include "registry.h"
 #include "scsi.h"
 
+struct nexus_lun;
 struct scsi_cmd;
 
 enum {					/* cmd_row.flags */
@@ -18,8 +19,12 @@ enum {					/* cmd_row.flags */
 	ROW_OUT = 1 << 4,		/* takes data */
 	ROW_BORROWS = 1 << 5,		/* exec copes with data that is only borrowed */
 	ROW_ANY_LUN = 1 << 6,		/* answers also where no disk is: cmd->lu may be NULL */
-	ROW_SA = 1 << 7,		/* bits 4:0 of byte 1 are the service action */
-	ROW_THIN = 1 << 8,		/* is there only where blocks can be unmapped */
+	ROW_SA = 1 << 7,		/* bits 4:0 of byte 1 are the service action; in 32 bytes, 8 and 9 */
+	ROW_THIN = 1 << 8,		/* is there only where blocks can be unmapped, */
+	ROW_COPY = 1 << 9,		/* where copies are allowed, */
+	ROW_SANITIZE = 1 << 10,		/* or SANITIZE, */
+	ROW_CDB32 = 1 << 11,		/* or 32 bytes */
+	ROW_OPTIONS = ROW_THIN | ROW_COPY | ROW_SANITIZE | ROW_CDB32,
 };
 
 /*
@@ -39,6 +44,9 @@ struct cmd_row {
 	bool (*check)(struct scsi_cmd *);	/* may be NULL */
 	void (*exec)(struct scsi_cmd *);
 };
+
+/* Is it there, on this unit as this nexus sees it? */
+bool row_is_there(const struct cmd_row *, const struct nexus_lun *);
 
 /* The commands of a file. */
 struct cmd_family {

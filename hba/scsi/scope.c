@@ -12,6 +12,7 @@
 #include "submit.h"
 #include "tmf.h"
 #include "ua.h"
+#include "yield.h"
 
 struct scope
 scope_of(const struct scsi_tmf *tmf)
@@ -32,25 +33,41 @@ target_has(const struct target *target, const struct lu *lu)
 	return false;
 }
 
+/* Is it a task of this unit? A copy is one of the unit it was sent to and of the one it works on. */
+static bool
+is_in(const struct scsi_cmd *cmd, const struct lu *lu)
+{
+	return cmd->lu == lu || (cmd->home && cmd->home->lu == lu);
+}
+
+/* The unit as its nexus sees it. */
+static struct nexus_lun *
+part_in(const struct scsi_cmd *cmd, const struct lu *lu)
+{
+	return cmd->lu == lu ? cmd->nlun : cmd->home;
+}
+
 static bool
 scope_has(const struct scope *s, const struct scsi_cmd *cmd)
 {
 	switch ((enum tmf_fn)s->fn) {
 	case TMF_ABORT_TASK:
 	case TMF_QUERY_TASK:
-		return cmd->nexus == s->nexus && cmd->lu == s->lu && cmd->tag == s->tag;
+		return cmd->nexus == s->nexus && is_in(cmd, s->lu) && cmd->tag == s->tag;
 	case TMF_ABORT_TASK_SET:
 	case TMF_QUERY_TASK_SET:
-		return cmd->lu == s->lu && nexus_is_same(cmd->nexus, s->nexus);
+		return is_in(cmd, s->lu) && nexus_is_same(cmd->nexus, s->nexus);
 	case TMF_CLEAR_TASK_SET:
 	case TMF_LUN_RESET:
-		return cmd->lu == s->lu;
+		return is_in(cmd, s->lu);
 	case TMF_TARGET_RESET:
-		return cmd->lu && target_has(s->target, cmd->lu);
+		return (cmd->lu && target_has(s->target, cmd->lu)) ||
+		    (cmd->home && target_has(s->target, cmd->home->lu));
 	case TMF_I_T_NEXUS_RESET:
 		return cmd->nexus == s->nexus;
 	case TMF_CUT:
-		return cmd->lu && cmd->lu == s->lu && atomic_load(&cmd->nlun->cut) == s->cut;
+		return cmd->lu && is_in(cmd, s->lu) &&
+		    atomic_load(&part_in(cmd, s->lu)->cut) == s->cut;
 	case TMF_CLEAR_ACA:
 	case TMF_QUERY_ASYNC_EVENT:
 		break;
@@ -75,6 +92,8 @@ tmf_abort(struct core *core, struct scsi_cmd *cmd, unsigned long long id, struct
 		cmd->flags &= (uint16_t)~CMD_IN_DISK;
 	} else if (cmd->flags & CMD_PARKED) {
 		fence_unpark(cmd);
+	} else if (cmd->flags & CMD_YIELDED) {
+		yield_cancel(cmd);
 	} else if (cmd->flags & CMD_CHANGING) {
 		reserve_abandon(cmd);
 	} else {
@@ -101,7 +120,7 @@ scope_end(struct core *core, const struct scope *s, struct nexus *nexus, struct 
 			continue;
 		/* SAM-5 5.14: the others learn that their commands were cleared. */
 		if (s->fn == TMF_CLEAR_TASK_SET && !nexus_is_same(nexus, s->nexus))
-			ua_raise(cmd->nlun, UA_CLEARED);
+			ua_raise(part_in(cmd, s->lu), UA_CLEARED);
 		tmf_abort(core, cmd, s->id, ended);
 	}
 }

@@ -32,10 +32,15 @@ sense_init(struct sense *s, enum cond cond)
 	s->bit = -1;
 }
 
-/* SPC-4 4.5.2.4.2: field pointer sense key specific data. */
+/* Sense key specific data: a field pointer (SPC-4 4.5.2.4.2), or a progress indication (4.5.2.4.4). */
 static void
 sks_put(uint8_t *p, const struct sense *s)
 {
+	if (s->has_progress) {
+		p[0] = SKSV;
+		wr16(p + 1, s->progress);
+		return;
+	}
 	p[0] = SKSV | (s->in_cdb ? SKS_CD : 0);
 	if (s->bit >= 0)
 		p[0] |= SKS_BPV | (uint8_t)s->bit;
@@ -56,7 +61,7 @@ sense_fixed(uint8_t *buf, const struct sense *s)
 	buf[7] = FIXED_LEN - 8;
 	buf[12] = s->asc;
 	buf[13] = s->ascq;
-	if (s->has_field)
+	if (s->has_field || s->has_progress)
 		sks_put(buf + 15, s);
 	return FIXED_LEN;
 }
@@ -78,7 +83,7 @@ sense_descriptor(uint8_t *buf, const struct sense *s)
 		wr64(buf + at + 4, s->info);
 		at += DESC_INFO_LEN;
 	}
-	if (s->has_field) {
+	if (s->has_field || s->has_progress) {
 		buf[at] = DESC_SKS;
 		buf[at + 1] = DESC_SKS_LEN - 2;
 		sks_put(buf + at + 4, s);

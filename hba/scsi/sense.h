@@ -11,6 +11,8 @@
 #define CONDITIONS(X)                                                               \
 	X(NO_SENSE, KEY_NO_SENSE, 0x00, 0x00)                                       \
 	X(OFFLINE, KEY_NOT_READY, 0x04, 0x03)                                       \
+	X(SANITIZE_IN_PROGRESS, KEY_NOT_READY, 0x04, 0x1b)                          \
+	X(SANITIZE_FAILED, KEY_MEDIUM_ERROR, 0x31, 0x03)                            \
 	X(READ_ERROR, KEY_MEDIUM_ERROR, 0x11, 0x00)                                 \
 	X(WRITE_ERROR, KEY_MEDIUM_ERROR, 0x0c, 0x00)                                \
 	X(INTERNAL_FAILURE, KEY_HARDWARE_ERROR, 0x44, 0x00)                         \
@@ -27,6 +29,17 @@
 	X(WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x00)                            \
 	X(SOFT_WRITE_PROTECTED, KEY_DATA_PROTECT, 0x27, 0x02)                       \
 	X(NO_SPACE, KEY_DATA_PROTECT, 0x27, 0x07)                                   \
+	X(COPY_TOO_MANY_UNITS, KEY_ILLEGAL_REQUEST, 0x26, 0x06)                     \
+	X(COPY_UNIT_TYPE, KEY_ILLEGAL_REQUEST, 0x26, 0x07)                          \
+	X(COPY_TOO_MANY_SEGMENTS, KEY_ILLEGAL_REQUEST, 0x26, 0x08)                  \
+	X(COPY_SEGMENT_TYPE, KEY_ILLEGAL_REQUEST, 0x26, 0x09)                       \
+	X(COPY_IN_PROGRESS, KEY_ILLEGAL_REQUEST, 0x00, 0x16)                        \
+	X(COPY_INDEX, KEY_COPY_ABORTED, 0x08, 0x04)                                 \
+	X(COPY_UNIT_FAILED, KEY_COPY_ABORTED, 0x0d, 0x01)                           \
+	X(COPY_UNREACHABLE, KEY_COPY_ABORTED, 0x0d, 0x02)                           \
+	X(COPY_DEVICE_TYPE, KEY_COPY_ABORTED, 0x0d, 0x03)                           \
+	X(COPY_RANGE, KEY_COPY_ABORTED, 0x00, 0x00)                                 \
+	X(COPY_INEXACT, KEY_COPY_ABORTED, 0x26, 0x0a)                               \
 	X(COMMAND_TIMEOUT, KEY_ABORTED_COMMAND, 0x2e, 0x02)                         \
 	X(MISCOMPARE, KEY_MISCOMPARE, 0x1d, 0x00)                                   \
 	X(POWER_ON, KEY_UNIT_ATTENTION, 0x29, 0x00)                                 \
@@ -54,6 +67,8 @@ struct sense {
 	bool in_cdb;			/* the field is in the CDB, not in the parameter list */
 	int8_t bit;			/* of byte field, or -1 */
 	uint16_t field;
+	bool has_progress;		/* instead of a field: */
+	uint16_t progress;		/* of 65536 */
 	uint64_t info;			/* INFORMATION */
 };
 

@@ -8,6 +8,7 @@
 #include "core.h"
 #include "fence.h"
 #include "range_lock.h"
+#include "sanitize.h"
 #include "tmf.h"
 #include "ua.h"
 #include "usage.h"
@@ -20,7 +21,7 @@ scsi_complete(struct scsi_cmd *cmd)
 {
 	struct nexus *nexus = cmd->nexus;
 
-	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED | CMD_CHANGING)));
+	assert(!(cmd->flags & (CMD_IN_DISK | CMD_PARKED | CMD_CHANGING | CMD_YIELDED)));
 	cmd->flags &= (uint16_t)~CMD_WANT_DATA;
 	list_del(&cmd->task);
 	nexus->ntasks--;
@@ -96,6 +97,8 @@ submit_special(struct scsi_cmd *cmd, uint32_t hot)
 		cmd_status(cmd, SCSI_RESERVATION_CONFLICT);
 		return false;
 	}
+	if (hot & NLUN_SANITIZE && sanitize_refuses(cmd))
+		return false;
 	if (hot & NLUN_SWP && cmd->row->flags & ROW_WRITES) {
 		cmd_fail(cmd, COND_SOFT_WRITE_PROTECTED);
 		return false;
@@ -109,7 +112,7 @@ submit_unit_ok(struct scsi_cmd *cmd)
 {
 	uint16_t flags = cmd->row->flags;
 
-	if (unlikely(flags & ROW_THIN) && !cmd->lu->thin) {
+	if (unlikely(flags & ROW_OPTIONS) && !row_is_there(cmd->row, cmd->nlun)) {
 		cmd_fail(cmd, COND_INVALID_OPCODE);
 		return false;
 	}
@@ -128,7 +131,9 @@ submit_unit_ok(struct scsi_cmd *cmd)
 static void
 submit_unknown(struct scsi_cmd *cmd)
 {
-	if (usages[cmd->cdb[0]].more)
+	if (usages[cmd->cdb[0]].more && cmd->cdb[0] == OP_VARIABLE)
+		cmd_fail_field(cmd, 8, -1);
+	else if (usages[cmd->cdb[0]].more)
 		cmd_fail_field(cmd, 1, 4);
 	else
 		cmd_fail(cmd, COND_INVALID_OPCODE);
@@ -184,6 +189,12 @@ scsi_submit(struct scsi_cmd *cmd)
 		return;
 	if (unlikely(!usage_ok(u, cmd->cdb))) {
 		submit_fault(cmd, u);
+		return;
+	}
+	/* ADDITIONAL CDB LENGTH, and what the transport carried. */
+	if (unlikely(cmd->cdb[0] == OP_VARIABLE) &&
+	    (cmd->cdb[7] + 8 != u->row->cdb_len || cmd->cdb_len < u->row->cdb_len)) {
+		cmd_fail_field(cmd, 7, -1);
 		return;
 	}
 	/* No command here moves data both ways (RFC 7143 11.3.1, SAM-5 5.1). */

@@ -12,6 +12,7 @@
 #include "core.h"
 #include "lu.h"
 #include "store.h"
+#include "sanitize.h"
 #include "usage.h"
 
 static struct list targets = LIST_INIT(targets);
@@ -97,6 +98,7 @@ target_open(const struct conf_target *ct)
 			goto fail;
 		tl->number = (uint16_t)cl->lun;
 		tl->read_only = cl->read_only || tl->lu->read_only;
+		tl->copy = cl->copy;
 		target->nluns++;
 	}
 	target->port = list_empty(&targets) ? 1 :
@@ -127,6 +129,15 @@ targets_open(const struct conf *conf)
 		}
 	}
 	return 0;
+}
+
+void
+targets_stop(void)
+{
+	struct lu *lu = NULL;
+
+	while ((lu = lu_next(lu)))
+		sanitize_stop(lu);
 }
 
 void

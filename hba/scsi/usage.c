@@ -7,7 +7,7 @@
 #include "log.h"
 #include "util.h"
 
-enum { SERVICE_ACTIONS_MAX = 96, CDB_CHECKED = 16 };
+enum { SERVICE_ACTIONS_MAX = 96 };
 
 struct usage usages[256];
 static struct usage service_actions[SERVICE_ACTIONS_MAX];
@@ -58,9 +58,9 @@ usage_init(void)
 	for_each_registered(cmd_families, family) {
 		for (unsigned i = 0; i < family->n; i++) {
 			struct usage *u = usage_claim(&family->rows[i]);
-			uint8_t bad[CDB_CHECKED] = { 0 };
+			uint8_t bad[SCSI_CDB_MAX] = { 0 };
 
-			assert(u->row->cdb_len <= CDB_CHECKED);
+			assert(u->row->cdb_len <= SCSI_CDB_MAX);
 			for (unsigned j = 0; j < u->row->cdb_len; j++)
 				bad[j] = (uint8_t)~u->row->usage[j];
 			bad[0] = 0;

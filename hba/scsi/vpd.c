@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "access.h"
+#include "atomic.h"
 #include "cmd.h"
 #include "conf.h"
+#include "copy.h"
 #include "inquiry.h"
 #include "zero.h"
 
@@ -15,7 +17,7 @@ enum { HEADER = 4 };
 struct page {
 	uint8_t code;
 	bool any_lun;			/* also where no disk is */
-	bool (*has)(const struct lu *);	/* NULL: always */
+	bool (*has)(const struct nexus_lun *);	/* NULL: always */
 	unsigned (*body)(const struct scsi_cmd *, uint8_t *p);
 };
 
@@ -110,7 +112,7 @@ extended_body(const struct scsi_cmd *cmd, uint8_t *p)
 	return 60;
 }
 
-/* SBC-3 6.6.4. */
+/* SBC-3 6.6.4. WSNZ: with a limit, WRITE SAME does not take 0 blocks for all the rest. */
 static unsigned
 limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 {
@@ -118,7 +120,7 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 
 	enum { WSNZ = 0x01, OPTIMAL = 1024 * 1024 };
 
-	p[4 - HEADER] = WSNZ;
+	p[4 - HEADER] = zero_same_blocks(lu) ? WSNZ : 0;
 	p[5 - HEADER] = UINT8_MAX;	/* MAXIMUM COMPARE AND WRITE LENGTH: all that the CDB can say */
 	wr16(p + 6 - HEADER, (uint16_t)(1u << lu->phys_exponent));
 	wr32(p + 8 - HEADER, lu->max_blocks);
@@ -128,21 +130,33 @@ limits_body(const struct scsi_cmd *cmd, uint8_t *p)
 		wr32(p + 24 - HEADER, ZERO_UNMAP_DESCRIPTORS);
 		wr32(p + 28 - HEADER, MAX(1, lu->disk->unmap_granularity >> lu->shift));
 	}
+	/* SBC-4 6.6.4: any alignment, any number of blocks; no boundaries inside. */
+	wr32(p + 44 - HEADER, atomic_blocks(lu));
 	wr64(p + 36 - HEADER, zero_same_blocks(lu));
 	return 60;
 }
 
-/* SBC-3 6.6.3: what turns and how fast is not known. */
+/* SBC-3 6.6.3: what turns and how fast is not known. After a SANITIZE, all can be read. */
 static unsigned
 characteristics_body(const struct scsi_cmd *cmd, uint8_t *p)
 {
+	enum { WABEREQ_READABLE = 0x40 };
+
+	if (cmd->lu->thin && cmd->lu->disk->conf->sanitize)
+		p[7 - HEADER] = WABEREQ_READABLE;
 	return 60;
 }
 
 static bool
-is_thin(const struct lu *lu)
+is_thin(const struct nexus_lun *nlun)
 {
-	return lu->thin;
+	return nlun->lu->thin;
+}
+
+static bool
+is_copied(const struct nexus_lun *nlun)
+{
+	return nlun->copy;
 }
 
 /* SBC-3 6.6.6. */
@@ -164,17 +178,18 @@ static const struct page pages[] = {
 	{ 0x80, false,	NULL,	serial_body },
 	{ 0x83, true,	NULL,	identification_body },
 	{ 0x86, false,	NULL,	extended_body },
+	{ 0x8f, false,	is_copied,	copy_vpd },
 	{ 0xb0, false,	NULL,	limits_body },
 	{ 0xb1, false,	NULL,	characteristics_body },
 	{ 0xb2, false,	is_thin,	provisioning_body },
 };
 
 static bool
-page_is_there(const struct page *page, const struct lu *lu)
+page_is_there(const struct page *page, const struct nexus_lun *nlun)
 {
-	if (!lu)
+	if (!nlun)
 		return page->any_lun;
-	return !page->has || page->has(lu);
+	return !page->has || page->has(nlun);
 }
 
 static unsigned
@@ -183,7 +198,7 @@ list_body(const struct scsi_cmd *cmd, uint8_t *p)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < ARRAY_LEN(pages); i++)
-		if (page_is_there(&pages[i], cmd->lu))
+		if (page_is_there(&pages[i], cmd->nlun))
 			p[n++] = pages[i].code;
 	return n;
 }
@@ -194,7 +209,7 @@ vpd_page(const struct scsi_cmd *cmd, uint8_t code, uint8_t *p)
 	for (unsigned i = 0; i < ARRAY_LEN(pages); i++) {
 		unsigned len;
 
-		if (pages[i].code != code || !page_is_there(&pages[i], cmd->lu))
+		if (pages[i].code != code || !page_is_there(&pages[i], cmd->nlun))
 			continue;
 		len = pages[i].body(cmd, p + HEADER);
 		p[0] = inquiry_type(cmd);

@@ -11,7 +11,7 @@ enum {
 	ZERO_UNMAP_BLOCKS = 1 << 20,	/* all of them together */
 };
 
-/* Of one WRITE SAME: few enough that writing them keeps nobody else waiting for long. */
-uint32_t zero_same_blocks(const struct lu *);
+/* Of one WRITE SAME; 0: no limit. */
+uint64_t zero_same_blocks(const struct lu *);
 
 #endif

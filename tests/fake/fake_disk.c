@@ -75,6 +75,26 @@ fake_lend(struct disk_io *io, uint8_t *mem)
 	io->iov[io->niov++] = (struct iovec){ mem + first, io->len - first };
 }
 
+static bool
+fake_hole(const uint8_t *block, uint32_t size)
+{
+	return block[0] == 0 && memcmp(block, block + 1, size - 1) == 0;
+}
+
+/* A block of zeros is a hole; no answer goes past the next multiple of 64 KiB. */
+static void
+fake_status(struct disk_io *io, const uint8_t *mem)
+{
+	uint32_t bs = io->disk->block_size;
+	uint64_t most = MIN(io->len, 65536 - io->offset % 65536), n = bs;
+	bool hole = fake_hole(mem, bs);
+
+	while (n < most && fake_hole(mem + n, bs) == hole)
+		n += bs;
+	io->info = hole ? DISK_HOLE : DISK_MAPPED;
+	io->len = n;
+}
+
 /* Carries a request out. */
 static void
 fake_do(struct disk_io *io)
@@ -87,7 +107,9 @@ fake_do(struct disk_io *io)
 		return;
 	assert(io->offset <= fd->size && io->len <= fd->size - io->offset);
 	assert(io->len && io->len % io->disk->block_size == 0);
-	if (io->op == DISK_UNMAP || io->op == DISK_ZERO)
+	if (io->op == DISK_STATUS)
+		fake_status(io, mem);
+	else if (io->op == DISK_UNMAP || io->op == DISK_ZERO)
 		memset(mem, 0, io->len);
 	else if (io->op == DISK_READ && fd->caps & DISK_CAP_LENDS)
 		fake_lend(io, mem);

@@ -343,7 +343,7 @@ fake_cmd_new(struct nexus *nexus, unsigned lun, const uint8_t *cdb, size_t cdb_l
 	scsi_lun_wire(fc->cmd.lun, lun);
 	memset(fc->cmd.cdb, 0, sizeof(fc->cmd.cdb));
 	memcpy(fc->cmd.cdb, cdb, cdb_len);
-	fc->cmd.cdb_len = 16;
+	fc->cmd.cdb_len = (uint8_t)MAX(cdb_len, 16);
 	fc->cmd.attr = SCSI_SIMPLE;
 	fc->cmd.prio = 0;
 	fake_cmd_expect(fc, 0, 0, 0);

@@ -112,7 +112,7 @@ uint32_t mem_random(uint32_t below);
 
 /* All below under mem_lock. */
 
-/* A place where a fault may be: true when one of this mask (bits of enum mem_fault) is wanted here. */
+/* A place for faults: true when one of this mask (bits of enum mem_fault) is wanted here. */
 bool mem_point(struct mem_end *, enum mem_where, unsigned mask, enum mem_fault *);
 void conn_wake(struct fabric_conn *);
 /* The connection has failed; `lost` is told unless disconnect was called. */
@@ -127,7 +127,7 @@ void recv_do(struct fabric_conn *, struct mem_iu *);	/* goes from conn->recvs to
 void recv_flush(struct fabric_conn *, struct mem_recv *);
 uint64_t work_sum(const struct mem_work *);
 void work_inline(struct mem_work *, uint32_t max);	/* its bytes are copied */
-void work_spoil(const struct mem_work *);		/* the device may have written what it was given */
+void work_spoil(const struct mem_work *);	/* the device may have written where it was to */
 struct mem_iu *iu_new(const void *, size_t);
 
 #endif

@@ -17,7 +17,8 @@ REGISTER(fabrics, struct fabric, &mem_fabric);
 struct mem_world mem;
 
 const char *const mem_fault_names[MEM_FAULTS] = {
-	[MEM_FAIL] = "fails", [MEM_FAIL_HALF] = "fails half way", [MEM_FAIL_DONE] = "fails after all",
+	[MEM_FAIL] = "fails", [MEM_FAIL_HALF] = "fails half way",
+	[MEM_FAIL_DONE] = "fails after all",
 	[MEM_AGAIN] = "EAGAIN", [MEM_NOMEM] = "ENOMEM", [MEM_LEAVE] = "the peer leaves",
 	[MEM_LEAVE_LATE] = "the peer left",
 };

@@ -1,4 +1,4 @@
-/* SRP's fabric without a device: both ends in memory, every step countable, every failure to order. */
+/* SRP's fabric without a device: both ends in memory, steps that count, failures to order. */
 #ifndef MEM_FABRIC_H
 #define MEM_FABRIC_H
 
@@ -24,11 +24,11 @@ extern const struct fabric mem_fabric;
 enum mem_order {
 	MEM_SENDS_FIRST,		/* work, its ends, then what comes in */
 	MEM_RECVS_FIRST,		/* ends of work are told last */
-	MEM_RANDOM,			/* anything that is allowed, few things in a turn: mem.seed */
+	MEM_RANDOM,			/* anything allowed, few things in a turn: mem.seed */
 };
 
 enum mem_fault {
-	MEM_FAIL,			/* work is not done and told as failed; a call returns -EIO */
+	MEM_FAIL,			/* not done and told as failed; a call: -EIO */
 	MEM_FAIL_HALF,			/* half of its bytes were moved */
 	MEM_FAIL_DONE,			/* it was done, only nobody knows */
 	MEM_AGAIN, MEM_NOMEM,		/* post_send: -EAGAIN, -ENOMEM, this once */
@@ -63,7 +63,7 @@ struct mem_world {
 	struct sockaddr_storage peer;	/* 192.0.2.9:40000 */
 	uint8_t gid[16];		/* of the peer */
 	uint32_t hold;			/* of connections from now on */
-	struct mem_arm arm;		/* of the next mem_connect: points are counted from its begin */
+	struct mem_arm arm;		/* of the next mem_connect, from its begin */
 	bool lent;			/* RDMA WRITE sources may change: a disk's own memory */
 	const void *foreign;		/* memory the device cannot reach */
 	size_t foreign_len;
@@ -110,7 +110,7 @@ unsigned mem_points(struct mem_end *);	/* passed since mem_arm */
 void mem_send(struct mem_end *, const void *iu, size_t len);
 /* The next IU the target sent: its bytes, or -1. *solicited may be NULL. */
 int mem_recv(struct mem_end *, void *buf, size_t size, bool *solicited);
-void mem_room(struct mem_end *, unsigned n);		/* receives of the initiator: more than these wait */
+void mem_room(struct mem_end *, unsigned n);	/* receives of the initiator: more units wait */
 unsigned mem_waiting(struct mem_end *);	/* sent, and the target had no receive for it yet */
 
 /* Memory the target may read and write. Zeroed; ends with mem_hide or the end. */

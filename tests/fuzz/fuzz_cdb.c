@@ -38,8 +38,10 @@ world_start(void)
 	int r;
 
 	fake_world_init(FAKE_DISKS);
-	for (unsigned i = 0; i < FAKE_DISKS; i++)
+	for (unsigned i = 0; i < FAKE_DISKS; i++) {
 		fakes.fake[i].caps = caps[i];
+		fakes.lun[0][i].copy = true;
+	}
 	fakes.disk[3].block_size = 4096;
 	fakes.lun[0][3].lun = 300;
 	r = fake_world_start(1);
@@ -103,8 +105,8 @@ record_run(const uint8_t *r)
 	if ((r[0] & 0x80) && (r[1] & 0x80))
 		memcpy(fc->cmd.lun, r + 30, 8);
 	fake_cmd_submit(fc);
-	/* COMPARE AND WRITE takes a few turns. */
-	if (!fc->dones)
+	/* COMPARE AND WRITE and the like take a few turns, a long WRITE SAME more. */
+	for (unsigned i = 0; i < 1000 && !fc->dones; i++)
 		fake_settle();
 	answer_check(fc);
 	fake_cmd_free(fc);

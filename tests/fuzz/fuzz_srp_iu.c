@@ -82,7 +82,8 @@ data_use(const struct iu_data *d, const uint8_t *iu, uint32_t len, const uint8_t
 
 	require(d->kind <= SRP_DATA_DESC_IMM);
 	if (d->kind == SRP_DATA_DESC_IMM) {
-		require(d->imm >= iu && d->imm <= iu + len && d->len <= (size_t)(iu + len - d->imm));
+		require(d->imm >= iu && d->imm <= iu + len);
+		require(d->len <= (size_t)(iu + len - d->imm));
 		return;
 	}
 	if (d->kind == SRP_NO_DATA_DESC) {
@@ -97,7 +98,8 @@ data_use(const struct iu_data *d, const uint8_t *iu, uint32_t len, const uint8_t
 		if (!iu_table_ok(desc, d->ndesc, d->len))
 			return;
 	} else {
-		require((const uint8_t *)desc >= iu && (const uint8_t *)(desc + d->ndesc) <= iu + len);
+		require((const uint8_t *)desc >= iu);
+		require((const uint8_t *)(desc + d->ndesc) <= iu + len);
 	}
 	carry(desc, d->ndesc, d->len);
 }

@@ -1,4 +1,4 @@
-/* The private data of a request to connect over RDMA: whatever came, in memory of exactly its size. */
+/* The private data of a request to connect over RDMA, in memory of exactly its size. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ granted(const struct login_req *req, const struct login_terms *terms)
 
 	require(terms->it_iu_len >= SRP_IU_MIN && terms->it_iu_len <= IU_MAX_HERE);
 	require(terms->it_iu_len == req->iu_len);
-	require(!terms->imm_offset || (terms->imm_offset >= 52 && terms->imm_offset < terms->it_iu_len));
+	require(!terms->imm_offset ||
+	    (terms->imm_offset >= 52 && terms->imm_offset < terms->it_iu_len));
 	require(!(req->buf_fmt & ~(SRP_BUF_FORMAT_DIRECT | SRP_BUF_FORMAT_INDIRECT)));
 	login_rsp(&rsp, req, terms, 7, SRP_MULTICHAN_MAINTAINED);
 	require(get64(rsp.tag) == req->tag && get32(rsp.req_lim_delta) == 7);
@@ -38,7 +39,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct login_limits limits = { .iu_max = IU_MAX_HERE };
 	uint32_t len = (uint32_t)MIN(size, (size_t)PRIVATE_MAX);
 	enum srp_login_rej_reason reason;
-	uint8_t *exact = malloc(len ? len : 1);
+	uint8_t *exact = calloc(1, len ? len : 1);
 	struct login_terms terms;
 	struct srp_login_rej rej;
 	struct login_req req;

@@ -188,7 +188,7 @@ int
 main(int argc, char **argv)
 {
 	if (argc != 4 || strlen(argv[3]) != 32) {
-		fprintf(stderr, "usage: srp_raw ADDRESS PORT TARGET_PORT (32 hexadecimal digits)\n");
+		fprintf(stderr, "usage: srp_raw ADDRESS PORT TARGET_PORT (32 hex digits)\n");
 		return 2;
 	}
 	raw_target.address = argv[1];

@@ -48,7 +48,8 @@ cm_take(struct raw *r, const struct rdma_cm_event *e)
 		r->state = RAW_UP;
 	else if (e->event == RDMA_CM_EVENT_REJECTED)
 		r->state = RAW_REFUSED;
-	else if (e->event == RDMA_CM_EVENT_DISCONNECTED || e->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
+	else if (e->event == RDMA_CM_EVENT_DISCONNECTED ||
+	    e->event == RDMA_CM_EVENT_DEVICE_REMOVAL ||
 	    e->event == RDMA_CM_EVENT_UNREACHABLE || e->event == RDMA_CM_EVENT_CONNECT_ERROR)
 		r->state = RAW_DOWN;
 }
@@ -139,7 +140,8 @@ raw_connect(struct raw *r, const void *data, size_t len)
 {
 	struct rdma_conn_param param = {
 		.private_data = data, .private_data_len = (uint8_t)len,
-		.responder_resources = 4, .initiator_depth = 4, .retry_count = 7, .rnr_retry_count = 7,
+		.responder_resources = 4, .initiator_depth = 4,
+		.retry_count = 7, .rnr_retry_count = 7,
 	};
 
 	memset(r, 0, sizeof(*r));

@@ -46,7 +46,8 @@ private_data(void)
 			struct raw r;
 
 			memset(data, fill ? 0xff : 0, sizeof(data));
-			snprintf(what, sizeof(what), "%zu bytes of %02x: refused", lens[i], data[0]);
+			snprintf(what, sizeof(what), "%zu bytes of %02x: refused", lens[i],
+			    data[0]);
 			raw_connect(&r, data, lens[i]);
 			RAW_OK(what, raw_reason(&r) >= 0x00010000 && raw_reason(&r) <= 0x00010006);
 			raw_close(&r);

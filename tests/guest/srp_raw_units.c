@@ -14,7 +14,7 @@ piece(uint32_t at, uint32_t len)
 	return build_desc((uintptr_t)r.data + at, r.mr_data->rkey, len);
 }
 
-/* It is sent and refused: with ILLEGAL REQUEST or ABORTED COMMAND, or as a unit of invalid fields. */
+/* Sent and refused: by ILLEGAL REQUEST or ABORTED COMMAND, or as a unit of invalid fields. */
 static bool
 refused(uint64_t tag)
 {
@@ -77,7 +77,8 @@ tables(void)
 	static const struct { const char *what; uint32_t bytes, count, len; } rows[] = {
 		{ "a table of no bytes", 0, 2, 512 }, { "of 15 bytes", 15, 1, 512 },
 		{ "of 17 bytes", 17, 1, 512 }, { "shorter than its count", 16, 2, 512 },
-		{ "of nearly 4 GiB", 0xfffffff0, 2, 512 }, { "of a count of 255", 255 * 16, 255, 512 },
+		{ "of nearly 4 GiB", 0xfffffff0, 2, 512 },
+		{ "of a count of 255", 255 * 16, 255, 512 },
 		{ "whose sum is too small", 32, 2, 513 }, { "whose sum is too large", 32, 2, 511 },
 		{ "whose sum is nothing", 32, 2, 0 },
 	};

@@ -23,6 +23,8 @@ MODELS = [
     ('caches: a reactor that never sleeps', 'cache', 'AWAKE=1', HOLDS),
     ('caches: two commands at once', 'cache', 'LIMIT=3 D=2', HOLDS),
     ('caches: not to flush one\'s own before parking costs nothing', 'cache', 'BUG=2 LIMIT=3 D=2', HOLDS),
+    ('change of mode: one command at once', 'switch', '', HOLDS),
+    ('change of mode: two at once', 'switch', 'LIMIT=2', HOLDS),
     ('history 1: check, then count', 'history', 'VAR=1', BREAKS),
     ('history 2: count early, undo, park', 'history', 'VAR=2', STALLS),
     ('history 3: and look again', 'history', 'VAR=3', HOLDS),
@@ -44,11 +46,15 @@ MISTAKES = [
     ('23 the adapter is not asked again once its gate is up', 'admit', 'BUG=23 TOPO=1 ILIM=2 LLIM=2', STALLS),
     ('30 a reactor looks for messages, then says that it sleeps', 'cache', 'BUG=30', STALLS),
     ('31 a flush ignores a gate that rose', 'cache', 'BUG=31', STALLS),
+    ('40 all credits are seen at home, but not taken', 'switch', 'BUG=40', LEAKS),
+    ('41 nobody looks at who waited while the mode changed', 'switch', 'BUG=41', STALLS),
+    ('42 nor when the credits appear, later than the flows', 'switch', 'BUG=42', STALLS),
 ]
 LONG_MODELS = [
     ('admission: three processes, two initiators, two LUNs', 'admit', 'NP=3 KC=1 TOPO=4', HOLDS),
     ('admission: three processes in one flow', 'admit', 'NP=3 KC=1 TOPO=1', HOLDS),
     ('admission: two processes, three commands each', 'admit', 'KC=3 TOPO=1', HOLDS),
+    ('change of mode: three commands each', 'switch', 'K=3', HOLDS),
     ('caches: three commands each, two at once', 'cache', 'K=3 D=2 LIMIT=3', HOLDS),
 ]
 

@@ -154,6 +154,8 @@ def main():
     report = Report()
     conf = config.base(targets=[config.target(luns=('ram', 'file')), config.target(READ_ONLY, luns=('ram',))])
     conf['targets'][1]['luns'][0]['read_only'] = True
+    for lun in conf['targets'][0]['luns']:
+        lun['copy'] = True
     d = daemon.Daemon(conf)
     try:
         results = run_all(d, report)

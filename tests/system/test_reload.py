@@ -2,6 +2,7 @@
 """Reload and set: what changes while the daemon runs, what is refused, and that a refusal changes nothing."""
 import copy
 import signal
+import time
 
 import config
 import daemon
@@ -160,7 +161,7 @@ def hup(d):
     daemon.eventually('a word', lambda: 'reactors is changed' not in d.stderr(), 5)
 
 
-@tap.test('limits of an initiator hold from its next login on', conf=conf)
+@tap.test('limits of an initiator hold at once, for who is logged in too', conf=conf)
 def rule(d):
     name = config.IQN + 'me'
     rewrite(d, lambda c: c['targets'][0].update(initiators=[{'match': '*', 'depth': 6}]))
@@ -172,7 +173,16 @@ def rule(d):
     assert limit(d, 'initiator', name) == 6
     rewrite(d, lambda c: c['targets'][0]['initiators'][0].update(depth=3, share=5))
     reload(d)
-    assert limit(d, 'initiator', name) == 6
+    assert limit(d, 'initiator', name) == 3
+    S.good(s.cmd(S.read16(0, 8), read=4096))
+    rewrite(d, lambda c: c['targets'][0]['initiators'][0].update(iops=1))
+    reload(d)
+    began = time.monotonic()
+    for _ in range(3):
+        S.good(s.cmd(S.read16(0, 8), read=4096))
+    assert time.monotonic() - began >= 1, 'a rate of one a second was not kept'
+    rewrite(d, lambda c: c['targets'][0]['initiators'][0].pop('iops'))
+    reload(d)
     s.logout()
     s = d.login(target=T, name=name)
     S.good(s.cmd(S.read16(0, 8), read=4096))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Block commands beside READ and WRITE: ORWRITE, PRE-FETCH, defects, diagnostics."""
+"""Block commands beside READ and WRITE: ORWRITE, WRITE ATOMIC, PRE-FETCH, defects, diagnostics, FORMAT UNIT."""
 import struct
 import threading
 
@@ -111,6 +111,108 @@ def diagnostics(d):
     S.check(s.cmd(struct.pack('>BBxHx', 0x1d, 0x10, 4), write=bytes(4)), S.INVALID_FIELD)
     assert S.good(s.cmd(struct.pack('>BBBHx', 0x1c, 1, 0, 64), read=64)).data == b'\0\0\0\1\0'
     S.check(s.cmd(struct.pack('>BBBHx', 0x1c, 1, 0x40, 64), read=64), S.INVALID_FIELD)
+    s.logout()
+
+
+def atomic(lba, n, flags=0, boundary=0):
+    return struct.pack('>BBQHHxx', 0x9c, flags, lba, boundary, n)
+
+
+@tap.test('WRITE ATOMIC writes as much as the unit promises, and not more', 'SBC-4 5.48')
+def atomic_limits(d):
+    s = d.login(target=T)
+    for lun, bs, most in (0, 512, 8192), (1, 512, 1), (2, 512, 8192), (3, 4096, 1024):
+        S.settle(s, lun)
+        page = S.good(s.cmd(S.inquiry(page=0xb0), read=64, lun=lun)).data
+        assert struct.unpack('>5I', page[44:64]) == (most, 0, 0, 0, 0), page.hex()
+        for n in {1, most // 3 or 1, most}:
+            data = S.pattern(3, n, n, bs)
+            S.good(s.cmd(atomic(3, n, 8), write=data, lun=lun))
+            if lun != 2:
+                assert S.read(s, 3, n, lun=lun, bs=bs) == data
+        S.check(s.cmd(atomic(3, most + 1), write=bytes(bs), lun=lun), S.INVALID_FIELD)
+        S.check(s.cmd(atomic(3, 1, boundary=1), write=bytes(bs), lun=lun), S.INVALID_FIELD)
+        S.check(s.cmd(atomic(2 ** 64 - 1, 1), write=bytes(bs), lun=lun), S.LBA_RANGE)
+        S.good(s.cmd(atomic(3, 0), lun=lun))
+    s.logout()
+
+
+@tap.test('a reader sees all of a WRITE ATOMIC or nothing of it', 'SBC-4 5.48')
+def atomic_whole(d):
+    s = d.login(target=T)
+    n, stop = 2048, []
+    old, new = (S.pattern(0, n, k) for k in (1, 2))
+    S.write(s, 0, old)
+    w = d.login(target=T)
+
+    def run():
+        for k in range(40):
+            S.good(w.cmd(atomic(0, n), write=(old, new)[k % 2]))
+        stop.append(1)
+    t = threading.Thread(target=run)
+    t.start()
+    while not stop:
+        assert S.read(s, 0, n) in (old, new)
+    t.join()
+    w.logout()
+    s.logout()
+
+
+def cdb32(sa, lba, n, flags=0):
+    """A 32-byte CDB: its first half, and the AHS with the other (RFC 7143 11.2.2.3)."""
+    cdb = struct.pack('>B6xBHBxQ8xI', 0x7f, 0x18, sa, flags, lba, n)
+    return {'cdb': cdb[:16], 'ahs': struct.pack('>HBx', 17, 1) + cdb[16:]}
+
+
+def long_conf():
+    conf = config.base()
+    for disk in conf['adapters'][0]['disks']:
+        disk['cdb32'] = True
+    return conf
+
+
+@tap.test('READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes', 'SBC-3 5.11', 'RFC 7143 11.2.2.3', conf=long_conf)
+def long_cdbs(d):
+    s = d.login(target=T)
+    for lun, bs in LUNS:
+        S.settle(s, lun)
+        data = S.pattern(11, 64, 5, bs)
+        S.good(s.cmd(**cdb32(0x0b, 11, 64), write=data, lun=lun))
+        assert S.good(s.cmd(**cdb32(0x09, 11, 64), read=len(data), lun=lun)).data == data
+        assert S.read(s, 11, 64, lun=lun, bs=bs) == data
+        S.good(s.cmd(**cdb32(0x0a, 11, 64, 2), write=data, lun=lun))
+        S.check(s.cmd(**cdb32(0x0a, 11, 64, 2), write=bytes(len(data)), lun=lun), (14, 0x1d, 0))
+        S.good(s.cmd(**cdb32(0x0c, 20, 1), write=data[:bs], lun=lun))
+        S.good(s.cmd(**cdb32(0x0d, 11, 64), write=data[:bs], lun=lun))
+        assert S.read(s, 11, 64, lun=lun, bs=bs) == data[:bs] * 64
+    # Without the second half it says nothing.
+    S.check(s.cmd(cdb32(0x09, 11, 64)['cdb'], read=512), S.INVALID_FIELD)
+    S.check(s.cmd(**cdb32(0x09, 131072, 1), read=512), S.LBA_RANGE)
+    S.check(s.cmd(**cdb32(0x99, 0, 1), read=512), S.INVALID_FIELD)
+    s.logout()
+
+
+@tap.test('FORMAT UNIT with nothing to do is GOOD, and what it cannot do is refused', 'SBC-3 5.4')
+def format_unit(d):
+    s = d.login(target=T)
+    S.write(s, 0, S.pattern(0, 8, 1))
+
+    def fmt(flags, data=b''):
+        return s.cmd(bytes((4, flags, 0, 0, 0, 0)), write=data)
+    S.good(fmt(0))
+    for flags, data in (0x10, '00000000'), (0x10, '00020000'), (0x10, '00820000'), (0x10, '00f20000'), \
+            (0x18, '00020000'), (0x30, '0002000000000000'), (0x17, '00000000'):
+        S.good(fmt(flags, bytes.fromhex(data)))
+    for data in '01000000', '00080000', '00400000', '00000008', '00000100':
+        S.check(fmt(0x10, bytes.fromhex(data)), (5, 0x26, 0))
+    for data in '0000000000000008', '0000010000000000', '0000000100000000':
+        S.check(fmt(0x30, bytes.fromhex(data)), (5, 0x26, 0))
+    for flags in 0x80, 0x40, 0xd0, 0x08, 0x20, 0x01:
+        S.check(fmt(flags), S.INVALID_FIELD)
+    for data in '', '00', '000000':
+        S.check(fmt(0x10, bytes.fromhex(data)), (5, 0x0e, 3))
+    S.check(fmt(0x30, bytes(4)), (5, 0x0e, 3))
+    assert S.read(s, 0, 8) == S.pattern(0, 8, 1)
     s.logout()
 
 

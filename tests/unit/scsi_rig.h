@@ -140,6 +140,29 @@ rig_timer_fire(struct timer *timer, unsigned reactor)
 	fake_run(reactor, rig_timer_run, timer);
 }
 
+struct rig_look {
+	const unsigned *dones;
+	unsigned seen;
+};
+
+static inline void
+rig_look_run(void *arg)
+{
+	struct rig_look *look = arg;
+
+	look->seen = *look->dones;
+}
+
+/* Until this is no longer 0, as its reactor sees it. */
+static inline void
+rig_wait(const unsigned *dones, unsigned reactor)
+{
+	struct rig_look look = { dones, 0 };
+
+	while (!look.seen)
+		fake_run(reactor, rig_look_run, &look);
+}
+
 static inline bool
 all_bytes(const uint8_t *p, size_t n, uint8_t value)
 {

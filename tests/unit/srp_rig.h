@@ -1,4 +1,4 @@
-/* The SRP target on fake disks, and an initiator that counts its credits, over the fabric in memory. */
+/* The SRP target on fake disks and an initiator that counts its credits: the fabric is memory. */
 #ifndef SRP_RIG_H
 #define SRP_RIG_H
 
@@ -38,7 +38,8 @@ rig_init(unsigned ndisks)
 	fakes.portal.transport = srp;
 	fakes.portal.opts = &rig_portal;
 	for (int i = 0; i < FAKE_TARGETS; i++) {
-		rig_conf[i] = (struct srp_target_conf){ .queue_depth = RIG_DEPTH, .max_channels = 8 };
+		rig_conf[i] = (struct srp_target_conf){ .queue_depth = RIG_DEPTH,
+		    .max_channels = 8 };
 		fakes.target[i].opts[transport_index(srp)] = &rig_conf[i];
 	}
 }
@@ -279,7 +280,7 @@ ini_event(struct ini *ini, const struct got *got)
 	ini_reply(ini, SRP_AER_RSP, h->tag);
 }
 
-/* The next response or logout; false: none. Credits are counted, requests of the target answered. */
+/* The next response or logout; false: none. Counts credits, answers requests of the target. */
 static inline bool
 ini_poll(struct ini *ini, struct got *got)
 {

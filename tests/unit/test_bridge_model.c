@@ -339,6 +339,7 @@ run_model(unsigned from, int bursts, bool inline_too)
 		rig_settle();
 	}
 	rig_run(0, thaw_all, NULL);
+	rig_settle();
 	for (int i = 0; i < 50 && (pick(WAITS) || pick(RUNS) || pick(BACK)); i++) {
 		rig_run(0, drain, NULL);
 		rig_settle();

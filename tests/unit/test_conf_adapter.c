@@ -89,7 +89,8 @@ static const struct said table[] = {
 	    "t:4:79: device_queue: expected a number from 1 to 65535, found \"0\"\n" },
 	{ D("  - { name: x, driver: fault }\n"), "t:4:24: driver fault is not supported yet\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, path: /x }\n"), "t:4:39: unknown key \"path\" (a disk "
-	    "takes driver, name, depth, latency_target, address, block_size, read_only, serial, size)\n" },
+	    "takes driver, name, depth, latency_target, address, block_size, read_only, serial, "
+	    "max_write_same, sanitize, cdb32, size)\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, block_size: 1024 }\n"),
 	    "t:4:51: block_size: expected one of 512, 4096, found \"1024\"\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, read_only: maybe }\n"),

@@ -215,7 +215,8 @@ block_limits(void **state)
 	assert_int_equal(rd32(fc->in + 8), BUF_XFER_MAX / 512);
 	assert_int_equal(rd32(fc->in + 20), 1 << 20);
 	assert_int_equal(rd32(fc->in + 24), 128);
-	assert_int_equal(rd64(fc->in + 36), 32768);
+	assert_int_equal(fc->in[4], 0);			/* WSNZ, and no limit of WRITE SAME: */
+	assert_int_equal(rd64(fc->in + 36), 0);
 	assert_int_equal(rd32(fc->in + 32), 0);		/* UGAVALID */
 	fake_cmd_free(fc);
 	fc = inquire(nexus, 0, 0xb2, 255, 255);

@@ -333,6 +333,16 @@ static const struct {
 	{ "WRITE(16)", OP_WRITE_16, 0, 0, 1, 1, 1 },
 	{ "WRITE AND VERIFY(10)", OP_WRITE_VERIFY_10, 0, 0, 1, 1, 1 },
 	{ "ORWRITE(16)", OP_ORWRITE_16, 0, 0, 1, 1, 1 },
+	{ "READ(32)", OP_VARIABLE, SA_READ_32, 0, 0, 1, 1 },
+	{ "VERIFY(32)", OP_VARIABLE, SA_VERIFY_32, 0, 0, 1, 1 },
+	{ "WRITE(32)", OP_VARIABLE, SA_WRITE_32, 0, 1, 1, 1 },
+	{ "WRITE AND VERIFY(32)", OP_VARIABLE, SA_WRITE_VERIFY_32, 0, 1, 1, 1 },
+	{ "WRITE SAME(32)", OP_VARIABLE, SA_WRITE_SAME_32, 0, 1, 1, 1 },
+	{ "FORMAT UNIT", OP_FORMAT_UNIT, 0, 0, 1, 1, 1 },
+	{ "SANITIZE", OP_SANITIZE, SA_SANITIZE_OVERWRITE, 0, 1, 1, 1 },
+	{ "EXTENDED COPY", OP_COPY_OUT, SA_COPY_LID1, 0, 1, 1, 1 },
+	{ "RECEIVE COPY RESULTS", OP_COPY_IN, SA_COPY_STATUS, 0, 1, 1, 1 },
+	{ "WRITE ATOMIC(16)", OP_WRITE_ATOMIC_16, 0, 0, 1, 1, 1 },
 	{ "WRITE SAME(16)", OP_WRITE_SAME_16, 0, 0, 1, 1, 1 },
 	{ "UNMAP", OP_UNMAP, 0, 0, 1, 1, 1 },
 	{ "COMPARE AND WRITE", OP_COMPARE_WRITE, 0, 0, 1, 1, 1 },
@@ -367,6 +377,10 @@ conflict_matrix(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(matrix); i++) {
 		uint8_t cdb[SCSI_CDB_MAX] = { matrix[i].op, matrix[i].b1, 0, 0, matrix[i].b4 };
 
+		if (cdb[0] == OP_VARIABLE) {
+			cdb[9] = cdb[1];
+			cdb[1] = 0;
+		}
 		print_message("# %s\n", matrix[i].name);
 		assert_int_equal(conflict_stops(NLUN_NO_WRITES, cdb), matrix[i].no_writes);
 		assert_int_equal(conflict_stops(NLUN_NO_ACCESS, cdb), matrix[i].no_access);

@@ -95,9 +95,17 @@ report_opcodes(struct nexus *nexus, uint8_t options, uint8_t opcode, uint16_t sa
 static void
 all_opcodes(void **state)
 {
-	for (int thin = 0; thin < 2; thin++) {
-		struct nexus *nexus = start_with(thin ? DISK_CAP_UNMAP : 0);
-		unsigned unmaps = 0;
+	for (unsigned with = 0; with < 8; with++) {
+		bool thin = with & 1, copy = with & 2, wipe = with & 4;
+		unsigned unmaps = 0, copies = 0, wipes = 0;
+		struct nexus *nexus;
+
+		fake_world_init(1);
+		disk->caps = thin ? DISK_CAP_UNMAP : 0;
+		fakes.lun[0][0].copy = copy;
+		fakes.disk[0].sanitize = wipe;
+		assert_int_equal(fake_world_start(1), 0);
+		nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
 
 		for (int timeouts = 0; timeouts < 2; timeouts++) {
 			struct fake_cmd *fc = report_opcodes(nexus, timeouts ? 0x80 : 0, 0, 0,
@@ -108,7 +116,9 @@ all_opcodes(void **state)
 			assert_status(fc, SCSI_GOOD);
 			assert_int_equal(rd32(fc->in), fc->data_in - 4);
 			for (unsigned at = 4; at < fc->data_in; at += size) {
-				while ((row = usage_nth(i++)) && row->flags & ROW_THIN && !thin)
+				while ((row = usage_nth(i++)) && ((row->flags & ROW_THIN && !thin) ||
+				    (row->flags & ROW_COPY && !copy) || row->flags & ROW_CDB32 ||
+				    (row->flags & ROW_SANITIZE && !wipe)))
 					continue;
 				assert_int_equal(fc->in[at], row->opcode);
 				assert_int_equal(rd16(fc->in + at + 2), row->sa);
@@ -118,11 +128,16 @@ all_opcodes(void **state)
 				if (timeouts)
 					assert_int_equal(rd16(fc->in + at + 8), 10);
 				unmaps += fc->in[at] == OP_UNMAP;
+				copies += fc->in[at] == OP_COPY_OUT;
+				wipes += fc->in[at] == OP_SANITIZE;
 			}
-			assert_null(usage_nth(i));
+			while ((row = usage_nth(i++)))
+				assert_true(row->flags & ROW_OPTIONS);
 			fake_cmd_free(fc);
 		}
 		assert_int_equal(unmaps, thin ? 2 : 0);
+		assert_int_equal(copies, copy ? 2 : 0);
+		assert_int_equal(wipes, wipe ? thin ? 6 : 4 : 0);
 		rig_stop(nexus);
 	}
 }
@@ -130,8 +145,14 @@ all_opcodes(void **state)
 static void
 each_opcode_says_which_bits_it_knows(void **state)
 {
-	struct nexus *nexus = start_with(DISK_CAP_UNMAP);
 	const struct cmd_row *row;
+	struct nexus *nexus;
+
+	fake_world_init(1);
+	disk->caps = DISK_CAP_UNMAP;
+	fakes.lun[0][0].copy = fakes.disk[0].sanitize = fakes.disk[0].cdb32 = true;
+	assert_int_equal(fake_world_start(1), 0);
+	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
 
 	for (unsigned i = 0; (row = usage_nth(i)); i++) {
 		bool sa = row->flags & ROW_SA;

@@ -247,8 +247,8 @@ other_units(void **state)
 	for (unsigned op = 0; op < 256; op++) {
 		uint8_t b[64] = { (uint8_t)op };
 
-		if (op == SRP_CMD || op == SRP_TSK_MGMT || op == SRP_I_LOGOUT || op == SRP_CRED_RSP ||
-		    op == SRP_AER_RSP)
+		if (op == SRP_CMD || op == SRP_TSK_MGMT || op == SRP_I_LOGOUT ||
+		    op == SRP_CRED_RSP || op == SRP_AER_RSP)
 			continue;
 		mem_send(ini.end, b, sizeof(b));
 		logged_out(SRP_T_LOGOUT_INVALID_TYPE);
@@ -261,8 +261,8 @@ static void
 short_units(void **state)
 {
 	static const struct { uint8_t op; uint32_t len; } rows[] = {
-		{ SRP_CMD, 0 }, { SRP_CMD, 1 }, { SRP_CMD, 15 }, { SRP_CMD, 47 }, { SRP_TSK_MGMT, 1 },
-		{ SRP_TSK_MGMT, 47 }, { SRP_CRED_RSP, 15 }, { SRP_AER_RSP, 1 },
+		{ SRP_CMD, 0 }, { SRP_CMD, 1 }, { SRP_CMD, 15 }, { SRP_CMD, 47 },
+		{ SRP_TSK_MGMT, 1 }, { SRP_TSK_MGMT, 47 }, { SRP_CRED_RSP, 15 }, { SRP_AER_RSP, 1 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

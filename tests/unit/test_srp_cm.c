@@ -37,7 +37,7 @@ no_login(void **state)
 			assert_int_equal(mem_state(end), MEM_REFUSED);
 			assert_int_equal(mem_answer(end, &rej, sizeof(rej)), sizeof(rej));
 			assert_int_equal(rej.opcode, SRP_LOGIN_REJ);
-			assert_true(get32(rej.reason) >= 0x00010000 && get32(rej.reason) <= 0x00010006);
+			assert_in_range(get32(rej.reason), 0x00010000, 0x00010006);
 			mem_free(end);
 		}
 	}
@@ -154,7 +154,8 @@ multi_keeps(void **state)
 
 	for (int i = 0; i < 8; i++) {
 		ini_login_as(&ini[i], (struct say){ .flags = SRP_MULTICHAN_MULTI });
-		assert_int_equal(ini[i].multichan, i ? SRP_MULTICHAN_MAINTAINED : SRP_MULTICHAN_NO_CHAN);
+		assert_int_equal(ini[i].multichan,
+		    i ? SRP_MULTICHAN_MAINTAINED : SRP_MULTICHAN_NO_CHAN);
 	}
 	for (int i = 0; i < 8; i++) {
 		ini_quiet_unit(&ini[i], 0);
@@ -312,6 +313,62 @@ small_devices(void **state)
 	mem.limits.recv_wr = 4096;
 }
 
+/* -- several reactors -- */
+
+static int
+spread_up(void **state)
+{
+	rig_init(1);
+	rig_start(4);
+	return 0;
+}
+
+static void
+live_run(void *n)
+{
+	*(unsigned *)n = srp_transport.live(reactor_self());
+}
+
+/* Channels go where there are fewest, wherever their requests arrive. */
+static void
+spread(void **state)
+{
+	struct ini ini[8];
+
+	for (int i = 0; i < 8; i++)
+		ini_login_as(&ini[i], (struct say){ .flags = SRP_MULTICHAN_MULTI });
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned n;
+
+		fake_run(i, live_run, &n);
+		assert_int_equal(n, 2);
+	}
+	for (int i = 0; i < 8; i++) {
+		ini_quiet_unit(&ini[i], 0);
+		ini_at_rest(&ini[i]);
+		ini_free(&ini[i]);
+	}
+}
+
+/* R23: as many as may be in, at the same time. */
+static void
+all_at_once(void **state)
+{
+	struct ini ini[64];
+
+	for (unsigned i = 0; i < 64; i++) {
+		mem.reactor = i % 4;
+		ini_connect(&ini[i], (struct say){ .port = (uint8_t)i });
+	}
+	mem_settle();
+	for (int i = 0; i < 64; i++) {
+		assert_int_equal(mem_state(ini[i].end), MEM_UP);
+		ini_entered(&ini[i]);
+		ini_quiet_unit(&ini[i], 0);
+		ini_free(&ini[i]);
+	}
+}
+
 /* -- who may -- */
 
 static int
@@ -350,6 +407,8 @@ main(void)
 		T(single_spares_strangers), T(single_waits_for_the_disk), T(channel_limit),
 		T(one_channel_only), T(portal_limit), T(small_devices),
 #undef T
+		cmocka_unit_test_setup_teardown(spread, spread_up, rig_down),
+		cmocka_unit_test_setup_teardown(all_at_once, spread_up, rig_down),
 		cmocka_unit_test_setup_teardown(only_those_allowed, rules_up, rig_down),
 	};
 

@@ -245,10 +245,8 @@ residuals(void **state)
 		ini_rsp(&ini, &got, tag);
 		assert_int_equal(got.rsp.status, SCSI_GOOD);
 		assert_int_equal(got.rsp.flags, rows[i].flags);
-		assert_int_equal(get32(rows[i].out ? got.rsp.data_out_res_cnt : got.rsp.data_in_res_cnt),
-		    rows[i].resid);
-		assert_int_equal(get32(rows[i].out ? got.rsp.data_in_res_cnt : got.rsp.data_out_res_cnt),
-		    0);
+		assert_int_equal(get32(got.rsp.data_out_res_cnt), rows[i].out ? rows[i].resid : 0);
+		assert_int_equal(get32(got.rsp.data_in_res_cnt), rows[i].out ? 0 : rows[i].resid);
 		if (!rows[i].out) {
 			assert_memory_equal(data, pattern, MIN(rows[i].expects, 512u));
 			/* Not a byte more than there is. */
@@ -431,7 +429,7 @@ immediate_lengths(void **state)
 	ini_at_rest(&ini);
 }
 
-/* Immediate data is used where it was received: the buffer is not received into before the write ended. */
+/* Immediate data is used where it was received: nothing else comes there before the write ended. */
 static void
 immediate_data_stays(void **state)
 {

@@ -127,7 +127,7 @@ both_sides(void **state)
 			assert_true(c.total <= most);
 			if (srp_credit_stuck(&c))
 				theirs += srp_credit_give(&c);
-			/* With nothing here it can send a command, or there is nothing to send it with. */
+			/* With nothing here it can send a command, if it may at all. */
 			if (!c.busy)
 				assert_true(theirs > 1 || c.total <= 1);
 		}

@@ -1,4 +1,4 @@
-/* Every step of a login, a READ and a WRITE, with every way it can fail: nothing false is told or written. */
+/* Every step of a login, a READ, a WRITE fails in every way: nothing false is told or written. */
 #include "srp_rig.h"
 
 enum { LEN = 8192, OLD = 0x0d, NEW = 0x9e };
@@ -29,7 +29,10 @@ ends_the_channel(enum mem_fault fault)
 
 /* -- shapes of one command -- */
 
-enum shape { READ_DIRECT, READ_PIECES, READ_TABLE, WRITE_DIRECT, WRITE_PIECES, WRITE_TABLE, WRITE_IMM, SHAPES };
+enum shape {
+	READ_DIRECT, READ_PIECES, READ_TABLE,
+	WRITE_DIRECT, WRITE_PIECES, WRITE_TABLE, WRITE_IMM, SHAPES
+};
 
 static const char *const shape_names[SHAPES] = {
 	"READ", "READ in pieces", "READ by a table elsewhere", "WRITE", "WRITE in pieces",
@@ -109,7 +112,7 @@ one_fault(enum shape shape, enum mem_fault fault, unsigned at)
 	uint64_t tag;
 	bool more;
 
-	ini_login_as(&ini, (struct say){ .flags = SRP_MULTICHAN_MULTI, .imm = RIG_IMM, .iu_len = 16384 });
+	ini_login_as(&ini, (struct say){ .imm = RIG_IMM, .iu_len = 16384 });
 	ini_quiet_unit(&ini, 0);
 	mem_settle();
 	fakes.fake[0].ops[DISK_WRITE] = 0;
@@ -163,7 +166,8 @@ every_step_of_a_login(void **state)
 			case MEM_AT_OPEN:
 			case MEM_AT_ACCEPT:
 			case MEM_AT_POST_RECV:
-				assert_int_equal(ini_refused(&ini), SRP_LOGIN_REJ_INSUFFICIENT_RESOURCES);
+				assert_int_equal(ini_refused(&ini),
+				    SRP_LOGIN_REJ_INSUFFICIENT_RESOURCES);
 				break;
 			default:
 				assert_int_equal(mem_state(ini.end), MEM_UP);
@@ -250,6 +254,12 @@ out_of_bounds(void **state)
 
 /* -- while a device or a disk is slow -- */
 
+static void
+disk_hold(bool hold)
+{
+	fakes.fake[0].hold[DISK_READ] = fakes.fake[0].hold[DISK_WRITE] = hold;
+}
+
 /*
  * The peer leaves at a moment when the disk has the command, the device its
  * data, or the flushes take long. Memory goes back last.
@@ -265,7 +275,7 @@ slow_ends(void **state)
 			for (int disk = 0; disk < 2; disk++) {
 				uint64_t tag;
 
-				fakes.fake[0].hold[DISK_READ] = fakes.fake[0].hold[DISK_WRITE] = disk;
+				disk_hold(disk);
 				ini_login_as(&ini, (struct say){ .imm = RIG_IMM, .iu_len = 16384 });
 				ini_quiet_unit(&ini, 0);
 				mem_hold(ini.end, holds[h] | MEM_HOLD_DRAIN);
@@ -277,7 +287,7 @@ slow_ends(void **state)
 				if (h & 1)
 					mem_hold(ini.end, 0);
 				mem_settle();
-				fakes.fake[0].hold[DISK_READ] = fakes.fake[0].hold[DISK_WRITE] = false;
+				disk_hold(false);
 				fake_disk_release(&fakes.fake[0], 10);
 				mem_settle();
 				mem_hold(ini.end, 0);

@@ -145,7 +145,7 @@ both_directions(void **state)
 	assert_memory_equal(cmd.add_cdb, cdb + 16, 16);
 }
 
-/* As many words of CDB as the command says push the descriptors back; more than 32 bytes are not taken. */
+/* As many words of CDB as it says push the descriptors back; more than 32 bytes are not taken. */
 static void
 additional_cdb(void **state)
 {

@@ -1,7 +1,8 @@
-/* Target ports: where their identifiers come from, who finds which target where, and old initiators. */
+/* Target ports: where identifiers come from, who finds which target where, old initiators. */
 #include "srp_rig.h"
 
-static const uint8_t ext[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, guid[8] = { 9, 10, 11, 12, 13, 14, 15, 16 };
+static const uint8_t ext[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+static const uint8_t guid[8] = { 9, 10, 11, 12, 13, 14, 15, 16 };
 
 static void
 derived(void **state)

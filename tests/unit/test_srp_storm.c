@@ -55,7 +55,7 @@ uniform(const uint8_t *p)
 static void
 describe(struct one *o, unsigned s, bool out)
 {
-	uint64_t va = RIG_VA + s * LEN;
+	uint64_t va = RIG_VA + s * LEN, table = RIG_VA + SLOTS * LEN + s * 64;
 	struct srp_direct_buf d[4];
 
 	if (draw(2)) {
@@ -64,9 +64,8 @@ describe(struct one *o, unsigned s, bool out)
 	}
 	for (unsigned i = 0; i < 4; i++)
 		d[i] = build_desc(va + i * LEN / 4, RIG_KEY, LEN / 4);
-	memcpy(o->data + SLOTS * LEN + s * sizeof(d), d, sizeof(d));
-	build_indirect(&rig_u, out, d, 4, draw(2) ? 4 : draw(4), RIG_VA + SLOTS * LEN + s * sizeof(d),
-	    RIG_KEY);
+	memcpy(o->data + (table - RIG_VA), d, sizeof(d));
+	build_indirect(&rig_u, out, d, 4, draw(2) ? 4 : draw(4), table, RIG_KEY);
 }
 
 static void
@@ -107,8 +106,8 @@ response(struct one *o, const struct got *got)
 			continue;
 		slot->tag = 0;
 		if (got->rsp.status != SCSI_GOOD) {
-			assert_true(got->rsp.status == SCSI_BUSY || got->rsp.status == SCSI_TASK_SET_FULL ||
-			    got_asc(got) >> 16 == 6);
+			assert_true(got->rsp.status == SCSI_BUSY ||
+			    got->rsp.status == SCSI_TASK_SET_FULL || got_asc(got) >> 16 == 6);
 			return;
 		}
 		if (slot->out) {
@@ -310,8 +309,8 @@ storm(unsigned reactors, enum mem_order order, const struct fabric_limits *limit
 		calm();
 	}
 	rig_stop();
-	print_message("# %u logins, %u reads, %u writes, %u functions, %u failures\n", logins, reads,
-	    writes, aborts, failures);
+	print_message("# %u logins, %u reads, %u writes, %u functions, %u failures\n", logins,
+	    reads, writes, aborts, failures);
 	assert_true(logins > 100 && reads > 100 && writes > 100 && aborts > 10 && failures > 10);
 	logins = reads = writes = aborts = failures = 0;
 }

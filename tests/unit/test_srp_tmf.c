@@ -186,7 +186,7 @@ abort_on_the_way(void **state)
 	assert_int_equal(fakes.fake[0].ops[DISK_WRITE], 0);
 }
 
-/* Its memory is not there any more when the read of it happens: the channel ends, the disk stays. */
+/* Its memory is gone when it is read: the channel ends, the disk stays as it was. */
 static void
 abort_and_invalidate(void **state)
 {
@@ -352,7 +352,8 @@ the_response_comes_first(void **state)
 static void
 a_read_that_fetches_its_table(void **state)
 {
-	static const uint8_t fns[] = { SRP_TSK_ABORT_TASK, SRP_TSK_ABORT_TASK_SET, SRP_TSK_LUN_RESET };
+	static const uint8_t fns[] = { SRP_TSK_ABORT_TASK, SRP_TSK_ABORT_TASK_SET,
+		SRP_TSK_LUN_RESET };
 
 	for (size_t i = 0; i < sizeof(fns); i++) {
 		struct srp_direct_buf d = build_desc(RIG_VA, RIG_KEY, 512);

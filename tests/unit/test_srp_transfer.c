@@ -1,4 +1,4 @@
-/* Transfers: pieces of any size on both sides meet byte for byte, within what a work request may be. */
+/* Transfers: pieces of any size on both sides meet byte for byte, in requests of allowed size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,14 +56,15 @@ draw_up_to(uint32_t left, uint32_t n)
 	return MIN(left, n);
 }
 
-/* Both sides cut at random, with empty descriptors between; local pieces lie backwards in memory. */
+/* Both sides cut at random, empty descriptors between; local pieces lie backwards in memory. */
 static void
 cut(struct cut *c, uint32_t len)
 {
 	uint32_t at, n;
 
 	for (at = 0, c->ndesc = 0; at < len; c->ndesc++) {
-		n = c->ndesc == PIECES - 1 ? len - at : draw_up_to(len - at, draw(4) ? draw(len) : 0);
+		n = c->ndesc == PIECES - 1 ? len - at :
+		    draw_up_to(len - at, draw(4) ? draw(len) : 0);
 		c->desc[c->ndesc] = build_desc(at, 0x100 + at, n);
 		at += n;
 	}
@@ -138,7 +139,8 @@ less_than_described(void **state)
 static void
 more_than_described(void **state)
 {
-	struct srp_direct_buf d[3] = { build_desc(0, 1, 0), build_desc(0, 1, 10), build_desc(9, 1, 0) };
+	struct srp_direct_buf d[3] = { build_desc(0, 1, 0), build_desc(0, 1, 10),
+		build_desc(9, 1, 0) };
 	struct iovec iov = { local, 11 };
 	struct fabric_wr wr = { 0 };
 	struct fabric_sge sge[4];
@@ -155,7 +157,8 @@ static void
 as_few_as_can_be(void **state)
 {
 	struct srp_direct_buf d = build_desc(0, 1, 64);
-	struct iovec iov[4] = { { local, 16 }, { local + 32, 16 }, { local + 64, 16 }, { local + 96, 16 } };
+	struct iovec iov[4] = { { local, 16 }, { local + 32, 16 }, { local + 64, 16 },
+		{ local + 96, 16 } };
 	struct fabric_wr wr = { 0 };
 	struct fabric_sge sge[4];
 	struct transfer t;

@@ -13,15 +13,39 @@ a_command_starts_with_its_opcode(void **state)
 	for (unsigned i = 0; (row = usage_nth(i)); i++) {
 		assert_int_equal(row->usage[0], row->opcode);
 		assert_true(row->cdb_len == 6 || row->cdb_len == 10 || row->cdb_len == 12 ||
-		    row->cdb_len == 16);
+		    row->cdb_len == 16 || (row->cdb_len == 32 && row->opcode == OP_VARIABLE));
 		for (unsigned j = row->cdb_len; j < SCSI_CDB_MAX; j++)
 			assert_int_equal(row->usage[j], 0);
-		if (row->flags & ROW_SA)
+		if (row->opcode == OP_VARIABLE)
+			assert_int_equal(rd16(row->usage + 8), row->sa);
+		else if (row->flags & ROW_SA)
 			assert_int_equal(row->usage[1] & 0x1f, 0x1f);
 		else
 			assert_int_equal(row->sa, 0);
 		assert_non_null(row->exec);
 	}
+}
+
+/* Opcode, service action and length. */
+static void
+cdb_init(uint8_t *cdb, const struct cmd_row *row)
+{
+	memset(cdb, 0, SCSI_CDB_MAX);
+	cdb[0] = row->opcode;
+	if (row->opcode == OP_VARIABLE) {
+		cdb[7] = (uint8_t)(row->cdb_len - 8);
+		wr16(cdb + 8, row->sa);
+	} else {
+		cdb[1] = (uint8_t)row->sa;
+	}
+}
+
+static bool
+is_action(const struct cmd_row *row, unsigned byte, unsigned bit)
+{
+	if (row->opcode == OP_VARIABLE)
+		return byte >= 7 && byte <= 9;
+	return row->flags & ROW_SA && byte == 1 && bit < 5;
 }
 
 static void
@@ -31,8 +55,9 @@ a_command_is_found_by_its_cdb(void **state)
 
 	usage_init();
 	for (unsigned i = 0; (row = usage_nth(i)); i++) {
-		uint8_t cdb[SCSI_CDB_MAX] = { row->opcode, (uint8_t)row->sa };
+		uint8_t cdb[SCSI_CDB_MAX];
 
+		cdb_init(cdb, row);
 		assert_ptr_equal(usage_find(cdb)->row, row);
 	}
 	assert_null(usage_find((uint8_t[SCSI_CDB_MAX]){ 0xff }));
@@ -54,9 +79,10 @@ commands_are_in_order(void **state)
 static void
 try_bit(struct nexus *nexus, const struct cmd_row *row, unsigned byte, unsigned bit)
 {
-	uint8_t cdb[SCSI_CDB_MAX] = { row->opcode, (uint8_t)row->sa };
+	uint8_t cdb[SCSI_CDB_MAX];
 	struct fake_cmd *fc;
 
+	cdb_init(cdb, row);
 	cdb[byte] |= (uint8_t)(1 << bit);
 	fc = fake_cmd_new(nexus, 0, cdb, row->cdb_len);
 	fake_cmd_expect(fc, row->flags & ROW_OUT ? 4096 : 0, row->flags & ROW_IN ? 4096 : 0, 0);
@@ -81,7 +107,7 @@ undefined_bits_are_refused_where_they_are(void **state)
 	for (unsigned i = 0; (row = usage_nth(i)); i++)
 		for (unsigned byte = 1; byte < row->cdb_len; byte++)
 			for (unsigned bit = 0; bit < 8; bit++)
-				if (!(row->flags & ROW_SA && byte == 1 && bit < 5)) {
+				if (!is_action(row, byte, bit)) {
 					try_bit(nexus, row, byte, bit);
 					tried++;
 				}
