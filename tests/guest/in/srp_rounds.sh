@@ -16,15 +16,10 @@ files() {
 	ls /proc/$daemon/fd | wc -l
 }
 
-# The kernel forgets the last login some time after its disks and channels are gone.
-login() {
-	{ echo "$line" > $portal_dir/add_target; } 2> /dev/null
-}
-
 # round [busy]: in, perhaps read, out; without asking the daemon anything.
 round() {
 	local block reader=
-	until_true 20 login || return
+	until_true 20 srp_add "$line" || return
 	if [ $# -gt 0 ]; then
 		until_true 20 srp_disk_is_there 0 || return
 		block=/dev/$(ls "$srp_disk_dir")
