@@ -81,6 +81,8 @@ const struct conf_key conf_disk_keys[] = {
 	    .help = "bytes of one WRITE SAME; 0: no limit" },
 	{ "sanitize", CONF_BOOL, AT(sanitize), .fallback = "no",
 	    .help = "initiators may erase all of it with SANITIZE" },
+	{ "cdb32", CONF_BOOL, AT(cdb32), .fallback = "no",
+	    .help = "READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes" },
 	{ .name = NULL }
 };
 #undef AT

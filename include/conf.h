@@ -91,6 +91,7 @@ struct conf_disk {
 	char *serial;			/* NULL: derived from the name */
 	uint64_t max_write_same;	/* bytes of one WRITE SAME; 0: no limit, and 0 blocks are all the rest */
 	bool sanitize;			/* SANITIZE is there */
+	bool cdb32;			/* the commands with CDBs of 32 bytes are there */
 	void *opts;			/* the driver's conf_size bytes */
 };
 

@@ -184,6 +184,7 @@ write_exec(struct scsi_cmd *cmd)
 	}
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { READS = ROW_MEDIUM | ROW_IN, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_OUT | ROW_BORROWS };
 
 /* Byte 1: DPO, which is a hint, and FUA. RDPROTECT, group number and FUA_NV are not there. */
@@ -202,13 +203,13 @@ static const struct cmd_row rw[] = {
 	{ "READ(10)", OP_READ_10, 10, 0, READS, CDB10(OP_READ_10), read_check, read_exec },
 	{ "READ(12)", OP_READ_12, 12, 0, READS, CDB12(OP_READ_12), read_check, read_exec },
 	{ "READ(16)", OP_READ_16, 16, 0, READS, CDB16(OP_READ_16), read_check, read_exec },
-	{ "READ(32)", OP_VARIABLE, 32, SA_READ_32, READS | ROW_SA, CDB32(SA_READ_32), read_check,
+	{ "READ(32)", OP_VARIABLE, 32, SA_READ_32, READS | LONG, CDB32(SA_READ_32), read_check,
 	    read_exec },
 	{ "WRITE(6)", OP_WRITE_6, 6, 0, WRITES, CDB6(OP_WRITE_6), write_check, write_exec },
 	{ "WRITE(10)", OP_WRITE_10, 10, 0, WRITES, CDB10(OP_WRITE_10), write_check, write_exec },
 	{ "WRITE(12)", OP_WRITE_12, 12, 0, WRITES, CDB12(OP_WRITE_12), write_check, write_exec },
 	{ "WRITE(16)", OP_WRITE_16, 16, 0, WRITES, CDB16(OP_WRITE_16), write_check, write_exec },
-	{ "WRITE(32)", OP_VARIABLE, 32, SA_WRITE_32, WRITES | ROW_SA, CDB32(SA_WRITE_32),
+	{ "WRITE(32)", OP_VARIABLE, 32, SA_WRITE_32, WRITES | LONG, CDB32(SA_WRITE_32),
 	    write_check, write_exec },
 };
 CMD_FAMILY(rw);

@@ -168,6 +168,7 @@ write_verify_exec(struct scsi_cmd *cmd)
 	verify_loop(cmd);
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { VERIFIES = ROW_MEDIUM | ROW_OUT, WRITES = ROW_MEDIUM | ROW_WRITES | ROW_OUT };
 
 #define CDB10(op, flags) { op, flags, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff }
@@ -187,7 +188,7 @@ static const struct cmd_row verify[] = {
 	    verify_check, verify_exec },
 	{ "VERIFY(16)", OP_VERIFY_16, 16, 0, VERIFIES, CDB16(OP_VERIFY_16, 0x16),
 	    verify_check, verify_exec },
-	{ "VERIFY(32)", OP_VARIABLE, 32, SA_VERIFY_32, VERIFIES | ROW_SA, CDB32(SA_VERIFY_32, 0x16),
+	{ "VERIFY(32)", OP_VARIABLE, 32, SA_VERIFY_32, VERIFIES | LONG, CDB32(SA_VERIFY_32, 0x16),
 	    verify_check, verify_exec },
 	{ "WRITE AND VERIFY(10)", OP_WRITE_VERIFY_10, 10, 0, WRITES,
 	    CDB10(OP_WRITE_VERIFY_10, 0x12), write_verify_check, write_verify_exec },
@@ -195,7 +196,7 @@ static const struct cmd_row verify[] = {
 	    CDB12(OP_WRITE_VERIFY_12, 0x12), write_verify_check, write_verify_exec },
 	{ "WRITE AND VERIFY(16)", OP_WRITE_VERIFY_16, 16, 0, WRITES,
 	    CDB16(OP_WRITE_VERIFY_16, 0x12), write_verify_check, write_verify_exec },
-	{ "WRITE AND VERIFY(32)", OP_VARIABLE, 32, SA_WRITE_VERIFY_32, WRITES | ROW_SA,
+	{ "WRITE AND VERIFY(32)", OP_VARIABLE, 32, SA_WRITE_VERIFY_32, WRITES | LONG,
 	    CDB32(SA_WRITE_VERIFY_32, 0x12), write_verify_check, write_verify_exec },
 };
 CMD_FAMILY(verify);

@@ -95,8 +95,7 @@ unmap_next(struct scsi_cmd *cmd)
 	uint64_t len = lu_bytes(cmd->lu, rd32(item + 8));
 	struct disk_io *io = &cmd->req.io;
 
-	if (cmd->scratch[1] == len) {
-		cmd->scratch[1] = 0;
+	if (!len) {
 		cmd->step++;
 		return true;
 	}
@@ -107,10 +106,14 @@ unmap_next(struct scsi_cmd *cmd)
 	io->iov = NULL;
 	io->niov = 0;
 	cmd->scratch[1] += io->len;
+	if (cmd->scratch[1] == len) {
+		cmd->scratch[1] = 0;
+		cmd->step++;
+	}
 	return cmd_io(cmd);
 }
 
-/* step: one more than the descriptors done; scratch[1]: bytes of the next done or under way. */
+/* step: one more than the descriptors done or under way; scratch[1]: bytes of the next that are. */
 static void
 unmap_exec(struct scsi_cmd *cmd)
 {
@@ -127,7 +130,7 @@ unmap_exec(struct scsi_cmd *cmd)
 		cmd->step = 1;
 	}
 	while (cmd->req.io.result == 0 && cmd->step <= cmd->scratch[0])
-		if (!unmap_next(cmd) || yield_due(cmd, start))
+		if (yield_due(cmd, start) || !unmap_next(cmd))
 			return;
 	if (cmd->req.io.result < 0)
 		cmd_fail_io(cmd);
@@ -265,7 +268,7 @@ same_exec(struct scsi_cmd *cmd)
 	if (!cmd->step && !same_prepare(cmd))
 		return;
 	while (cmd->req.io.result == 0 && cmd->scratch[1] < cmd->scratch[2])
-		if (!same_next(cmd) || yield_due(cmd, start))
+		if (yield_due(cmd, start) || !same_next(cmd))
 			return;
 	if (cmd->req.io.result < 0)
 		cmd_fail_io(cmd);
@@ -273,6 +276,7 @@ same_exec(struct scsi_cmd *cmd)
 		cmd_good(cmd);
 }
 
+enum { LONG = ROW_SA | ROW_CDB32 };
 enum { ZEROES = ROW_MEDIUM | ROW_WRITES | ROW_OUT };
 
 static const struct cmd_row zero[] = {
@@ -285,7 +289,7 @@ static const struct cmd_row zero[] = {
 	    { OP_WRITE_SAME_16, UNMAP | NDOB, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
 	    0xff, 0xff, 0xff },
 	    same_check, same_exec },
-	{ "WRITE SAME(32)", OP_VARIABLE, 32, SA_WRITE_SAME_32, ZEROES | ROW_SA,
+	{ "WRITE SAME(32)", OP_VARIABLE, 32, SA_WRITE_SAME_32, ZEROES | LONG,
 	    { OP_VARIABLE, 0, 0, 0, 0, 0, 0, 0x18, 0, SA_WRITE_SAME_32, UNMAP | NDOB, 0, 0xff, 0xff,
 	    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff },
 	    same_check, same_exec },

@@ -12,5 +12,7 @@ row_is_there(const struct cmd_row *row, const struct nexus_lun *nlun)
 		return false;
 	if (row->flags & ROW_COPY && !nlun->copy)
 		return false;
-	return !(row->flags & ROW_SANITIZE) || nlun->lu->disk->conf->sanitize;
+	if (row->flags & ROW_SANITIZE && !nlun->lu->disk->conf->sanitize)
+		return false;
+	return !(row->flags & ROW_CDB32) || nlun->lu->disk->conf->cdb32;
 }

@@ -22,8 +22,9 @@ enum {					/* cmd_row.flags */
 	ROW_SA = 1 << 7,		/* bits 4:0 of byte 1 are the service action; in 32 bytes, 8 and 9 */
 	ROW_THIN = 1 << 8,		/* is there only where blocks can be unmapped, */
 	ROW_COPY = 1 << 9,		/* where copies are allowed, */
-	ROW_SANITIZE = 1 << 10,		/* or SANITIZE */
-	ROW_OPTIONS = ROW_THIN | ROW_COPY | ROW_SANITIZE,
+	ROW_SANITIZE = 1 << 10,		/* or SANITIZE, */
+	ROW_CDB32 = 1 << 11,		/* or 32 bytes */
+	ROW_OPTIONS = ROW_THIN | ROW_COPY | ROW_SANITIZE | ROW_CDB32,
 };
 
 /*

@@ -17,7 +17,7 @@ SESSIONS = 24
 
 def conf(mode):
     c = config.base(targets=[config.target(luns=['a', 'b', 'c', 'd'], iscsi={'queue_depth': 64}, initiators=[
-        {'match': '*:small*', 'depth': SMALL}, {'match': '*'}])])
+        {'match': '*:small*', 'depth': SMALL, 'share': 4}, {'match': '*'}])])
     c['reactors'] = 3
     c['adapters'] = [dict(ADAPTER, queue_mode=mode, disks=[
         {'name': name, 'driver': 'sim', 'size': '1G', 'service': '10ms', 'address': '0:%d:%d' % (k / 2, k % 2)}
@@ -80,7 +80,7 @@ def check_limits(d, mode):
     for row in counted(d, 'initiator').values():
         small = row['name'] == who(config.IQN + 'small')
         assert row['max'] <= (SMALL if small else ADAPTER['can_queue']), row
-    # All over, and in none of these does a limit that nobody meets say anything.
+    # Its share is so large that only its depth holds it back.
     assert counted(d, 'initiator')[who(config.IQN + 'small')]['max'] == SMALL
 
 

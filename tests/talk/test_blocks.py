@@ -164,7 +164,14 @@ def cdb32(sa, lba, n, flags=0):
     return {'cdb': cdb[:16], 'ahs': struct.pack('>HBx', 17, 1) + cdb[16:]}
 
 
-@tap.test('READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes', 'SBC-3 5.11', 'RFC 7143 11.2.2.3')
+def long_conf():
+    conf = config.base()
+    for disk in conf['adapters'][0]['disks']:
+        disk['cdb32'] = True
+    return conf
+
+
+@tap.test('READ, WRITE, VERIFY, WRITE SAME with CDBs of 32 bytes', 'SBC-3 5.11', 'RFC 7143 11.2.2.3', conf=long_conf)
 def long_cdbs(d):
     s = d.login(target=T)
     for lun, bs in LUNS:

@@ -90,7 +90,7 @@ static const struct said table[] = {
 	{ D("  - { name: x, driver: fault }\n"), "t:4:24: driver fault is not supported yet\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, path: /x }\n"), "t:4:39: unknown key \"path\" (a disk "
 	    "takes driver, name, depth, latency_target, address, block_size, read_only, serial, "
-	    "max_write_same, sanitize, size)\n" },
+	    "max_write_same, sanitize, cdb32, size)\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, block_size: 1024 }\n"),
 	    "t:4:51: block_size: expected one of 512, 4096, found \"1024\"\n" },
 	{ D("  - { name: x, driver: ram, size: 1M, read_only: maybe }\n"),

@@ -23,10 +23,33 @@ out32(struct nexus *nexus, unsigned sa, uint8_t flags, uint64_t lba, uint32_t bl
 	return send_out(nexus, cdb, sizeof(cdb), edtl, pattern, DATA_BORROWED);
 }
 
+/* A disk of so many bytes, with 32-byte CDBs or not. */
+static struct nexus *
+start(uint32_t caps, uint64_t size, bool cdb32_on)
+{
+	fake_world_init(1);
+	disk->caps = caps;
+	disk->size = size;
+	fakes.disk[0].cdb32 = cdb32_on;
+	assert_int_equal(fake_world_start(1), 0);
+	return fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+}
+
+static void
+only_where_they_are_asked_for(void **state)
+{
+	struct nexus *nexus = start(0, 1 << 20, false);
+	struct fake_cmd *fc = out32(nexus, SA_WRITE_32, 0, 0, 1, 512, 1);
+
+	assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x20, 0x00);
+	fake_cmd_free(fc);
+	rig_stop(nexus);
+}
+
 static void
 they_do_what_the_short_ones_do(void **state)
 {
-	struct nexus *nexus = start_with(DISK_CAP_WRITE_CACHE | DISK_CAP_FUA);
+	struct nexus *nexus = start(DISK_CAP_WRITE_CACHE | DISK_CAP_FUA, 1 << 20, true);
 	uint8_t cdb[SCSI_CDB_MAX];
 	struct fake_cmd *fc;
 
@@ -49,7 +72,9 @@ they_do_what_the_short_ones_do(void **state)
 	assert_field(fc, 10, 2);
 	fake_cmd_free(fc);
 	DONE(out32(nexus, SA_WRITE_VERIFY_32, 0x02, 9, 1, 512, 0x33), SCSI_GOOD);
-	DONE(out32(nexus, SA_WRITE_SAME_32, 0, 100, 50, 512, 0x44), SCSI_GOOD);
+	fc = out32(nexus, SA_WRITE_SAME_32, 0, 100, 50, 512, 0x44);
+	rig_wait(&fc->dones, 0);
+	DONE(fc, SCSI_GOOD);
 	assert_true(all_bytes(disk->mem + 100 * 512, 50 * 512, 0x44));
 	assert_true(all_bytes(disk->mem + 150 * 512, 512, 0));
 	rig_stop(nexus);
@@ -58,7 +83,7 @@ they_do_what_the_short_ones_do(void **state)
 static void
 what_is_wrong_is_pointed_at(void **state)
 {
-	struct nexus *nexus = start_with(0);
+	struct nexus *nexus = start(0, 1 << 20, true);
 	static const struct { unsigned at, value, byte; int bit; } bad[] = {
 		{ 1, 1, 1, 0 }, { 2, 0x80, 2, 7 }, { 6, 1, 6, 0 }, { 7, 0x10, 7, -1 }, { 7, 0, 7, -1 },
 		{ 9, 0xff, 8, -1 }, { 8, 1, 8, -1 }, { 10, 0x20, 10, 5 }, { 11, 4, 11, 2 },
@@ -86,10 +111,7 @@ what_is_wrong_is_pointed_at(void **state)
 	assert_sense(fc, KEY_ILLEGAL_REQUEST, 0x21, 0x00);
 	fake_cmd_free(fc);
 	rig_stop(nexus);
-	fake_world_init(1);
-	disk->size = 1 << 24;
-	assert_int_equal(fake_world_start(1), 0);
-	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
+	nexus = start(0, 1 << 24, true);
 	fc = out32(nexus, SA_WRITE_32, 0, 0, BUF_XFER_MAX / 512 + 1, 512, 1);
 	assert_field(fc, 28, -1);
 	fake_cmd_free(fc);
@@ -100,6 +122,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_where_they_are_asked_for),
 		cmocka_unit_test(they_do_what_the_short_ones_do),
 		cmocka_unit_test(what_is_wrong_is_pointed_at),
 	};

@@ -117,7 +117,7 @@ all_opcodes(void **state)
 			assert_int_equal(rd32(fc->in), fc->data_in - 4);
 			for (unsigned at = 4; at < fc->data_in; at += size) {
 				while ((row = usage_nth(i++)) && ((row->flags & ROW_THIN && !thin) ||
-				    (row->flags & ROW_COPY && !copy) ||
+				    (row->flags & ROW_COPY && !copy) || row->flags & ROW_CDB32 ||
 				    (row->flags & ROW_SANITIZE && !wipe)))
 					continue;
 				assert_int_equal(fc->in[at], row->opcode);
@@ -150,7 +150,7 @@ each_opcode_says_which_bits_it_knows(void **state)
 
 	fake_world_init(1);
 	disk->caps = DISK_CAP_UNMAP;
-	fakes.lun[0][0].copy = fakes.disk[0].sanitize = true;
+	fakes.lun[0][0].copy = fakes.disk[0].sanitize = fakes.disk[0].cdb32 = true;
 	assert_int_equal(fake_world_start(1), 0);
 	nexus = fake_login_quiet(0, "iqn.2026-11.test:a", 0);
 

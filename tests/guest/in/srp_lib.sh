@@ -52,11 +52,19 @@ srp_unload() {
 	! grep -q ^ib_srp /proc/modules || modprobe -r ib_srp
 }
 
-# srp_login [OPTION,...]: as an administrator would, with the line the daemon itself prints.
+# srp_login [OPTION,...]: as an administrator would, with the line the daemon itself prints. The kernel
+# forgets the last login some time after its disks and channels are gone.
 srp_login() {
 	local line
 	line=$(ctl targets 'r["targets"][0]["add_target"]') || return
-	echo "$line${srp_source:+,src=$srp_source}${1:+,$1}" > $portal_dir/add_target
+	until_true 3 srp_add "$line${srp_source:+,src=$srp_source}${1:+,$1}" && return
+	cat "$work/add"
+	return 1
+}
+
+# srp_add LINE
+srp_add() {
+	{ echo "$1" > $portal_dir/add_target; } 2> "$work/add"
 }
 
 # The remote port goes, and its disks with it.

@@ -9,7 +9,7 @@ ok "the daemon starts" daemon_start || exit 0
 ok "ib_srp" srp_load
 
 channels() {
-	ctl sessions 'len(r["sessions"]), *(sorted(set(s[k] for s in r["sessions"])) for k in ("reactor", "channels", "state"))'
+	ctl sessions '(len(r["sessions"]), *(sorted(set(s[k] for s in r["sessions"])) for k in ("reactor", "channels", "state")))'
 }
 
 # verify LUN

@@ -19,7 +19,7 @@ files() {
 # round [busy]: in, perhaps read, out; without asking the daemon anything.
 round() {
 	local block reader=
-	echo "$line" > $portal_dir/add_target || return
+	until_true 20 srp_add "$line" || return
 	if [ $# -gt 0 ]; then
 		until_true 20 srp_disk_is_there 0 || return
 		block=/dev/$(ls "$srp_disk_dir")
