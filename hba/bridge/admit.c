@@ -1,6 +1,7 @@
 /* What the device server asks for: a slot now, or in its turn. */
 #include "run.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "back.h"
@@ -10,21 +11,23 @@
 
 /* One credit at each node and a tag. NULL: not all; undone: some were held for a moment. */
 static inline struct slot *
-credits_take(struct bridge_cpu *cpu, struct bridge_node *const node[LEVELS], bool *undone)
+credits_take(struct bridge_cpu *cpu, struct credit_cache *const own[LEVELS], bool *undone)
 {
 	struct slot *slot = NULL;
-	int n = 0;
+	int n;
 
-	while (n < AT_HOST && cache_take(cpu, &node[n]->cache[cpu->id])) {
-		n++;
+	EACH_LEVEL
+	for (n = 0; n < AT_HOST; n++) {
+		if (unlikely(!cache_take(cpu, own[n])))
+			break;
 		YIELD_POINT();
 	}
 	if (likely(n == AT_HOST))
-		slot = cache_take_tag(cpu, node[AT_HOST], &cpu->host->slots);
+		slot = cache_take_tag(cpu, own[AT_HOST], &cpu->host->slots);
 	if (likely(slot))
 		return slot;
 	YIELD_POINT();
-	credits_put(cpu, node, n);
+	credits_put(cpu, own, n);
 	*undone = n > 0;
 	return NULL;
 }
@@ -38,7 +41,7 @@ cpu_submits(const struct bridge_cpu *cpu)
 
 /* Past nobody of its own flow, and past no gate. */
 static inline bool
-may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bool may_wait)
+may_take(const struct bridge_flow *f, struct credit_cache *const own[LEVELS], bool may_wait)
 {
 	const struct bridge_cpu *cpu = f->cpu;
 
@@ -52,23 +55,17 @@ may_take(const struct bridge_flow *f, struct bridge_node *const node[LEVELS], bo
 	/* What may not wait may not be sent to another reactor either. */
 	if (unlikely(!may_wait && !cpu_submits(cpu)))
 		return false;
-	return !gate_shut(f->host, node);
+	return !gate_shut(cpu->host, own);
 }
 
 /* It has its slot: to the disk, here or where the hardware queue is. */
 static inline enum bridge_verdict
-req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot,
-    struct bridge_node *const node[LEVELS])
+req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot)
 {
 	enum bridge_verdict verdict = BRIDGE_PENDING;
 	unsigned to;
 
-	slot_hold(slot, req, node);
 	req->state = REQ_RUNNING;
-	if (likely(node[AT_HOST])) {
-		cache_count(&node[AT_INITIATOR]->cache[cpu->id].admitted, 1);
-		cache_count(&node[AT_LUN]->cache[cpu->id].admitted, 1);
-	}
 	/* Read after the tag was taken: it came home before the mode could change. */
 	to = atomic_load_explicit(&cpu->to, memory_order_relaxed);
 	if (unlikely(to != cpu->id)) {
@@ -85,6 +82,19 @@ req_admit(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot,
 	/* Also when it is pending: the disk may have finished others from within submit. */
 	run_end();
 	return verdict;
+}
+
+static inline void
+slot_take(struct slot *slot, struct bridge_req *req, struct credit_cache *const own[LEVELS])
+{
+	struct bridge_node *node[LEVELS];
+
+	EACH_LEVEL
+	for (int i = 0; i < LEVELS; i++)
+		node[i] = own[i]->node;
+	slot_hold(slot, req, node);
+	cache_count(&own[AT_INITIATOR]->admitted, 1);
+	cache_count(&own[AT_LUN]->admitted, 1);
 }
 
 /* Its disk was asked on the spot, and had no room. */
@@ -106,7 +116,7 @@ req_refused(struct bridge_cpu *cpu, struct bridge_req *req, bool may_wait)
  * let it pass while a credit of its own lies here.
  */
 static enum bridge_verdict
-req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *const node[LEVELS],
+req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct credit_cache *const own[LEVELS],
     bool undone)
 {
 	struct bridge_flow *f = req->flow;
@@ -118,7 +128,7 @@ req_wait(struct bridge_cpu *cpu, struct bridge_req *req, struct bridge_node *con
 		return BRIDGE_FULL;
 	}
 	for (int i = 0; i < LEVELS && !BUG(2); i++)
-		undone |= cache_flush(cpu, &node[i]->cache[cpu->id]);
+		undone |= cache_flush(cpu, own[i]);
 	req->state = REQ_WAITING;
 	req->slot = UINT32_MAX;
 	/* One look at the clock for all that wait at the end of this turn. */
@@ -136,11 +146,11 @@ submit(struct bridge_req *req, bool may_wait)
 	struct bridge_flow *f = req->flow;
 	struct bridge_cpu *cpu = f->cpu;
 	enum bridge_verdict verdict = BRIDGE_WOULD_WAIT;
-	struct bridge_node *node[LEVELS];
+	struct credit_cache *own[LEVELS];
 	struct slot *slot = NULL;
 	bool undone = false;
 
-	OWNED_BY(f->home);
+	assert(bridge_reactor == cpu->id + 1);
 	req->io.disk = f->disk;
 	req->io.who = f->who;
 	req->merge = NULL;
@@ -150,26 +160,28 @@ submit(struct bridge_req *req, bool may_wait)
 		req->io.result = -ENODEV;
 		return BRIDGE_DONE;
 	}
+	EACH_LEVEL
 	for (int i = 0; i < LEVELS; i++)
-		node[i] = flow_node(f, i);
-	if (likely(may_take(f, node, may_wait)))
-		slot = credits_take(cpu, node, &undone);
+		own[i] = flow_own(f, i);
+	if (likely(may_take(f, own, may_wait)))
+		slot = credits_take(cpu, own, &undone);
 	/* Between the two the mode may have changed. */
 	if (unlikely(slot && !may_wait && !cpu_submits(cpu))) {
-		slot_release(cpu, slot, node);
+		slot_release(cpu, slot, own);
 		return BRIDGE_WOULD_WAIT;
 	}
 	if (likely(slot)) {
-		verdict = req_admit(cpu, req, slot, node);
+		slot_take(slot, req, own);
+		verdict = req_admit(cpu, req, slot);
 		if (unlikely(verdict == BRIDGE_DONE && req->io.result == -EAGAIN))
 			return req_refused(cpu, req, may_wait);
 		return verdict;
 	}
 	run_begin();
 	if (may_wait)
-		verdict = req_wait(cpu, req, node, undone);
+		verdict = req_wait(cpu, req, own, undone);
 	/* Giving back is a release, also here. */
-	if (verdict != BRIDGE_PENDING && undone && !BUG(10) && gate_shut(f->host, node))
+	if (verdict != BRIDGE_PENDING && undone && !BUG(10) && gate_shut(cpu->host, own))
 		cpu->kick = true;
 	run_end();
 	return verdict;
@@ -191,10 +203,10 @@ enum bridge_verdict
 bridge_urgent(struct bridge_req *req)
 {
 	struct bridge_flow *f = req->flow;
-	struct bridge_node *node[LEVELS] = { [AT_LUN] = flow_node(f, AT_LUN) };
+	struct bridge_node *node[LEVELS] = { [AT_LUN] = flow_own(f, AT_LUN)->node };
 	struct slot *slot;
 
-	OWNED_BY(f->home);
+	assert(bridge_reactor == f->cpu->id + 1);
 	req->io.disk = f->disk;
 	req->io.who = f->who;
 	req->merge = NULL;
@@ -208,7 +220,8 @@ bridge_urgent(struct bridge_req *req)
 	slot = tags_get_reserved(&f->host->slots);
 	if (!slot)
 		return BRIDGE_WOULD_WAIT;
-	return req_admit(f->cpu, req, slot, node);
+	slot_hold(slot, req, node);
+	return req_admit(f->cpu, req, slot);
 }
 
 enum bridge_cancel
@@ -218,7 +231,7 @@ bridge_cancel(struct bridge_req *req)
 	struct bridge_host *h = cpu->host;
 	enum bridge_cancel answer = BRIDGE_RUNNING;
 
-	OWNED_BY(req->flow->home);
+	assert(bridge_reactor == cpu->id + 1);
 	run_begin();
 	inbox_push(cpu);
 	lock_take(&h->lock);

@@ -3,41 +3,40 @@
 
 #include "host.h"
 
-/* Never 0: without caches each credit is fetched alone. */
+/* One at least: without caches each credit is fetched alone. */
 static int32_t
-fetch_size(const struct bridge_node *n)
+fetch(struct credit_cache *c)
 {
-	return MAX(atomic_load_explicit(&n->bcap, memory_order_relaxed), 1);
+	int32_t bcap = atomic_load_explicit(&c->bcap, memory_order_relaxed);
+
+	return bcap ? node_claim(c->node, bcap) : node_claim_one(c->node);
 }
 
 bool
 cache_refill(struct bridge_cpu *cpu, struct credit_cache *c)
 {
-	int32_t got = node_claim(c->node, fetch_size(c->node));
+	int32_t got = fetch(c);
 
-	if (got == 0)
-		return false;
 	if (got > 1) {
 		cache_cred_set(c, got - 1);
 		cache_list(cpu, c);
 	}
-	return true;
+	return got > 0;
 }
 
 struct slot *
-cache_refill_tags(struct bridge_cpu *cpu, struct bridge_node *n)
+cache_refill_tags(struct bridge_cpu *cpu, struct credit_cache *c)
 {
 	struct slots *slots = &cpu->host->slots;
-	struct credit_cache *c = &n->cache[cpu->id];
 	int32_t got;
 
 	/* After a change of mode; the stack is one node's at a time. */
-	if (unlikely(cpu->tags_of != n)) {
+	if (unlikely(cpu->tags_of != c)) {
 		if (cpu->tags_of)
-			cache_flush(cpu, &cpu->tags_of->cache[cpu->id]);
-		cpu->tags_of = n;
+			cache_flush(cpu, cpu->tags_of);
+		cpu->tags_of = c;
 	}
-	got = node_claim(n, fetch_size(n));
+	got = fetch(c);
 	if (got == 0)
 		return NULL;
 	tags_get(slots, cpu->tags, got, &cpu->hint);
@@ -49,16 +48,14 @@ cache_refill_tags(struct bridge_cpu *cpu, struct bridge_node *n)
 }
 
 void
-cache_give_tag(struct bridge_cpu *cpu, struct bridge_node *n, uint32_t tag)
+cache_give_tag(struct bridge_cpu *cpu, struct credit_cache *c, uint32_t tag)
 {
-	bool empty = !cpu->tags_of || !cache_cred(&cpu->tags_of->cache[cpu->id]);
-
 	/* From the next one on. */
-	if (empty)
-		cpu->tags_of = n;
+	if (!cpu->tags_of || cache_cred(cpu->tags_of) == 0)
+		cpu->tags_of = c;
 	/* The bit first: where there is a credit there is a tag. */
 	tags_put(&cpu->host->slots, tag);
-	node_give(n, 1);
+	node_give(c->node, 1);
 }
 
 void

@@ -28,7 +28,7 @@ struct bridge_cpu {
 	struct bridge_op *chain_end;
 	uint64_t wait_ns;		/* when the first request of it began to wait; 0: none of it does */
 	struct credit_cache *held;	/* caches that may not be empty, by next */
-	struct bridge_node *tags_of;	/* the adapter's node whose credits are in tags */
+	struct credit_cache *tags_of;	/* of the adapter's node whose credits are in tags */
 	uint32_t hint;			/* where spare tags may be */
 	uint32_t tags[2 * BCAP_BORROW_MAX + 1];	/* a stack: as many as its cache has credits */
 	struct poller poller;
@@ -74,8 +74,8 @@ cache_list(struct bridge_cpu *cpu, struct credit_cache *c)
 /* The slow halves of the four below: to the node's free credits and back. */
 bool cache_refill(struct bridge_cpu *, struct credit_cache *);
 void cache_trim(struct bridge_cpu *, struct credit_cache *, int32_t keep);
-struct slot *cache_refill_tags(struct bridge_cpu *, struct bridge_node *);
-void cache_give_tag(struct bridge_cpu *, struct bridge_node *, uint32_t tag);
+struct slot *cache_refill_tags(struct bridge_cpu *, struct credit_cache *);
+void cache_give_tag(struct bridge_cpu *, struct credit_cache *, uint32_t tag);
 
 /* One credit of an initiator, LUN or bus target. On the owner's thread, as all of these. */
 static inline bool
@@ -93,7 +93,7 @@ cache_take(struct bridge_cpu *cpu, struct credit_cache *c)
 static inline void
 cache_put(struct bridge_cpu *cpu, struct credit_cache *c)
 {
-	int32_t bcap = atomic_load_explicit(&c->node->bcap, memory_order_relaxed);
+	int32_t bcap = atomic_load_explicit(&c->bcap, memory_order_relaxed);
 	int32_t have = cache_cred(c);
 
 	if (unlikely(bcap == 0)) {
@@ -108,27 +108,25 @@ cache_put(struct bridge_cpu *cpu, struct credit_cache *c)
 
 /* A credit of the adapter is a tag. NULL: there is none. */
 static inline struct slot *
-cache_take_tag(struct bridge_cpu *cpu, struct bridge_node *n, const struct slots *slots)
+cache_take_tag(struct bridge_cpu *cpu, struct credit_cache *c, const struct slots *slots)
 {
-	struct credit_cache *c = &n->cache[cpu->id];
 	int32_t have = cache_cred(c);
 
 	if (likely(have > 0)) {
 		cache_cred_set(c, have - 1);
 		return &slots->slot[cpu->tags[have - 1]];
 	}
-	return cache_refill_tags(cpu, n);
+	return cache_refill_tags(cpu, c);
 }
 
 static inline void
-cache_put_tag(struct bridge_cpu *cpu, struct bridge_node *n, uint32_t tag)
+cache_put_tag(struct bridge_cpu *cpu, struct credit_cache *c, uint32_t tag)
 {
-	int32_t bcap = atomic_load_explicit(&n->bcap, memory_order_relaxed);
-	struct credit_cache *c = &n->cache[cpu->id];
+	int32_t bcap = atomic_load_explicit(&c->bcap, memory_order_relaxed);
 	int32_t have = cache_cred(c);
 
-	if (unlikely(bcap == 0 || cpu->tags_of != n)) {
-		cache_give_tag(cpu, n, tag);
+	if (unlikely(bcap == 0 || cpu->tags_of != c)) {
+		cache_give_tag(cpu, c, tag);
 		return;
 	}
 	cpu->tags[have] = tag;

@@ -278,7 +278,7 @@ flow_join(struct bridge_flow *f, const char *initiator, const struct bridge_limi
 	node[AT_TARGET] = lun->outward;
 	node[AT_HOST] = flow_host_node(h, f->cpu->id);
 	for (int i = 0; i < LEVELS; i++) {
-		atomic_store_explicit(&f->node[i], node[i], memory_order_relaxed);
+		flow_set_node(f, i, node[i]);
 		f->dent[i] = dent_get(f->initiator, node[i]);
 		if (!f->dent[i])
 			return false;

@@ -43,15 +43,16 @@ initiator_gone(struct initiator *ini, int by)
 
 /* Made and freed on its home reactor. */
 struct bridge_flow {
-	/* -- the home's -- */
-	OWN_LINE struct bridge_cpu *cpu;
-	struct bridge_host *host;	/* constant, as are disk, home, who, and node but at the adapter */
+	/* -- the home's; all that a request far from limits needs is in the first line -- */
+	OWN_LINE struct bridge_cpu *cpu;	/* constant, as are disk, who, home, host */
 	struct disk *disk;
-	struct reactor *home;
 	uint64_t who;			/* for disk_io.who */
-	_Atomic(struct bridge_node *) node[LEVELS];	/* at the adapter a change of mode replaces it, under the lock */
+	/* What its home keeps of its four nodes. At the adapter a change of mode replaces it, under the lock. */
+	_Atomic(struct credit_cache *) own[LEVELS];
 	uint32_t sent;			/* requests that had to wait, ever */
 	_Atomic bool paced;		/* its initiator has rates, which are counted under the lock; relaxed */
+	struct reactor *home;
+	struct bridge_host *host;
 	/* -- under the lock -- */
 	OWN_LINE _Atomic uint32_t left;	/* of these no longer wait; the home reads it: what is waiting must not be overtaken */
 	uint32_t weight;
@@ -59,17 +60,32 @@ struct bridge_flow {
 	uint8_t charged;		/* nodes where its next command has cost 1 already, a bit for each level */
 	struct list link;		/* in dent->flows */
 	struct dent *dent[LEVELS];
+	struct bridge_node *node[LEVELS];
 	struct initiator *initiator;
 	struct order queue;		/* requests that wait */
 	struct dent *next_dent;		/* at the adapter, while the mode changes */
 	struct list of_host;
 };
 
+static inline struct credit_cache *
+flow_own(const struct bridge_flow *f, int level)
+{
+	/* Acquire: of a node that a change of mode has just made. */
+	return atomic_load_explicit(&f->own[level], memory_order_acquire);
+}
+
+/* Under the lock. */
 static inline struct bridge_node *
 flow_node(const struct bridge_flow *f, int level)
 {
-	/* Acquire: a node that a change of mode has just made. */
-	return atomic_load_explicit(&f->node[level], memory_order_acquire);
+	return f->node[level];
+}
+
+static inline void
+flow_set_node(struct bridge_flow *f, int level, struct bridge_node *n)
+{
+	f->node[level] = n;
+	atomic_store_explicit(&f->own[level], &n->cache[f->cpu->id], memory_order_release);
 }
 
 /* How much its initiator may send, from now on. Under the lock. */

@@ -132,7 +132,7 @@ open_on(void *arg)
 {
 	struct bridge_host *h = arg;
 
-	cpu_open(host_cpu(h));
+	cpu_open(h->cpu[reactor_id(reactor_self())]);
 }
 
 static void
@@ -140,7 +140,7 @@ close_on(void *arg)
 {
 	struct bridge_host *h = arg;
 
-	cpu_close(host_cpu(h));
+	cpu_close(h->cpu[reactor_id(reactor_self())]);
 }
 
 static void

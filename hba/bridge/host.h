@@ -81,13 +81,14 @@ unsigned host_slots_out(const struct bridge_host *, const struct bridge_node *lu
 /* Caps every cache at so many credits: 0 for none at all, -1 as it was. For benchmarks. */
 void host_set_cap(struct bridge_host *, int32_t cap);
 
+/* On a reactor that has joined an adapter: its id + 1; 0 on other threads. */
+extern __thread unsigned bridge_reactor;
+
 /* The calling reactor's part; NULL on other threads. */
 static inline struct bridge_cpu *
 host_cpu(const struct bridge_host *h)
 {
-	struct reactor *r = reactor_self();
-
-	return likely(r) ? h->cpu[reactor_id(r)] : NULL;
+	return likely(bridge_reactor) ? h->cpu[bridge_reactor - 1] : NULL;
 }
 
 /* For management. Whoever fails to get the lock meanwhile relies on us: host_unlock sees to it. */

@@ -167,12 +167,11 @@ inbox_combine(struct bridge_cpu *cpu)
 void
 inbox_kick(struct bridge_host *h)
 {
-	struct reactor *to = reactor_self();
+	const struct bridge_cpu *cpu = host_cpu(h);
+	bool here = cpu && atomic_load_explicit(&cpu->combines_here, memory_order_relaxed);
 
-	if (!to || !atomic_load_explicit(&host_cpu(h)->combines_here, memory_order_relaxed))
-		to = reactor_get(0);
 	if (!atomic_exchange(&h->kicked, true))
-		reactor_post(to, &h->kick);
+		reactor_post(reactor_get(here ? cpu->id : 0), &h->kick);
 }
 
 void

@@ -64,7 +64,8 @@ lun_set_target(struct bridge_node *n, uint64_t target_ns)
 	if (n->depth.target_ns == target_ns)
 		return;
 	depth_configure(&n->depth, n->depth.configured, target_ns);
-	atomic_store_explicit(&n->timed, target_ns > 0, memory_order_relaxed);
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		atomic_store_explicit(&n->cache[i].timed, target_ns > 0, memory_order_relaxed);
 	limit_follow(n);
 }
 

@@ -71,7 +71,9 @@ cache_size(struct bridge_node *n)
 	unsigned users = (unsigned)atomic_load_explicit(&n->divisor, memory_order_relaxed) / 2;
 	int32_t limit = atomic_load_explicit(&n->limit, memory_order_relaxed);
 
-	atomic_store_explicit(&n->bcap, node_bcap(limit, users, n->cap), memory_order_relaxed);
+	for (unsigned i = 0; i < n->host->ncpus; i++)
+		atomic_store_explicit(&n->cache[i].bcap, node_bcap(limit, users, n->cap),
+		    memory_order_relaxed);
 }
 
 void
@@ -181,13 +183,13 @@ node_new(struct bridge_host *h, enum level level, const char *name, int32_t limi
 	list_init(&n->link);
 	atomic_init(&n->limit, limit);
 	atomic_init(&n->free, limit);
-	node_set_cache(n, h->users, h->cap);
 	n->name = strdup(name);
 	n->cache = caches_new(n, h->ncpus);
 	if (!n->name || !n->cache) {
 		node_free(n);
 		return NULL;
 	}
+	node_set_cache(n, h->users, h->cap);
 	return n;
 }
 

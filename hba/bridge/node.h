@@ -22,6 +22,9 @@
  */
 enum level { AT_INITIATOR, AT_LUN, AT_TARGET, AT_HOST, LEVELS, NOWHERE = LEVELS };
 
+/* Before loops over the levels that every request runs through. */
+#define EACH_LEVEL _Pragma("GCC unroll 4")
+
 /* The limit of what has none: counted all the same, so that one can be set at any time. */
 enum { UNLIMITED = 1 << 30 };
 
@@ -39,15 +42,18 @@ struct bridge_node;
 struct slot;
 
 /*
- * What one reactor keeps of one node. The owner alone writes; others may read
- * the counts, for statistics. At the adapter each credit is a tag of cpu->tags.
+ * What one reactor keeps of one node: all that a request far from limits needs
+ * of it, in one line. The owner alone writes, but for bcap and timed; others may
+ * read the counts, for statistics. At the adapter each credit is a tag of cpu->tags.
  */
 struct credit_cache {
 	OWN_LINE _Atomic int32_t cred;
+	_Atomic int32_t bcap;		/* fetches at most so many, and keeps at most twice as many; under the lock */
+	_Atomic bool timed;		/* of a LUN: how long its disk takes is of interest; under the lock */
+	bool listed;
 	_Atomic uint32_t flushes;	/* times that it gave all back */
 	_Atomic uint64_t admitted;	/* requests that started without waiting; of initiators and LUNs */
 	struct credit_cache *next;	/* in cpu->held */
-	bool listed;
 	struct bridge_node *node;
 	/* Of a LUN with a latency target (lun.c): requests that came back here, and the time they took. */
 	uint64_t took_ns, took_since;
@@ -79,10 +85,8 @@ struct recount {
 struct bridge_node {
 	/* Read by every request near a limit, seldom written, and that under the lock. */
 	OWN_LINE _Atomic uint32_t gate;
-	_Atomic int32_t bcap;		/* a reactor fetches at most so many, and keeps at most twice as many */
 	_Atomic int32_t limit;
 	_Atomic int32_t divisor;	/* a reactor fetches at most this part of what is free */
-	_Atomic bool timed;		/* of a LUN: how long its disk takes is of interest */
 	uint8_t level;
 	struct credit_cache *cache;	/* one for each reactor */
 	struct bridge_host *host;

@@ -83,9 +83,12 @@ cpu_new(struct bridge_host *h, unsigned id)
 	return cpu;
 }
 
+__thread unsigned bridge_reactor;
+
 void
 cpu_open(struct bridge_cpu *cpu)
 {
+	bridge_reactor = cpu->id + 1;
 	poller_add(reactor_self(), &cpu->poller);
 	timer_init(&cpu->timer, reactor_self(), alarm_fired);
 }

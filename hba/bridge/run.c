@@ -13,77 +13,90 @@
 COUNTER(handoffs, "bridge_handoffs", "commands that waited, submitted when their turn came");
 COUNTER(strays, "bridge_stray_completions", "completions that came twice or too late, dropped");
 
-/*
- * Set while a disk's submit is on this thread's stack, so that a completion from
- * within does not call done, and grants made meanwhile are left to the outer loop.
- */
-static __thread unsigned inside;
-
 enum disk_result
 req_start(struct bridge_req *req)
 {
-	const struct bridge_node *lun = flow_node(req->flow, AT_LUN);
+	const struct credit_cache *lun = flow_own(req->flow, AT_LUN);
 	enum disk_result result;
 
 	if (unlikely(req->merge != NULL))
 		merge_build(req);
 	req->sent_ns = unlikely(atomic_load_explicit(&lun->timed, memory_order_relaxed)) ?
 	    now_ns() : 0;
-	inside++;
+	bridge_grants.inside++;
 	result = req->io.disk->driver->submit(&req->io);
-	inside--;
+	bridge_grants.inside--;
 	return result;
 }
 
 /* The credits go back to where they came from. Who waited for them meanwhile is looked at in this turn. */
 void
-credits_put(struct bridge_cpu *cpu, struct bridge_node *const node[LEVELS], int n)
+credits_put(struct bridge_cpu *cpu, struct credit_cache *const own[LEVELS], int n)
 {
+	EACH_LEVEL
 	for (int i = 0; i < n; i++)
-		cache_put(cpu, &node[i]->cache[cpu->id]);
+		cache_put(cpu, own[i]);
 }
 
 /* The slot's word says already that it is nobody's. */
 void
-slot_release(struct bridge_cpu *cpu, struct slot *slot, struct bridge_node *const node[LEVELS])
+slot_release(struct bridge_cpu *cpu, struct slot *slot, struct credit_cache *const own[LEVELS])
 {
-	credits_put(cpu, node, AT_HOST);
+	credits_put(cpu, own, AT_HOST);
 	YIELD_POINT();
-	cache_put_tag(cpu, node[AT_HOST], slot->tag);
+	cache_put_tag(cpu, own[AT_HOST], slot->tag);
 	YIELD_POINT();
-	if (unlikely(gate_shut(cpu->host, node)) && !BUG(7))
+	if (unlikely(gate_shut(cpu->host, own)) && !BUG(7))
 		cpu->kick = true;
+}
+
+static bool
+release_reserved(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot)
+{
+	if (!slot_leave(slot, req, SLOT_FREE))
+		return false;
+	tags_put_reserved(&cpu->host->slots, slot);
+	return true;
+}
+
+/* What this reactor keeps of the slot's nodes. */
+static inline void
+own_of(const struct bridge_cpu *cpu, const struct bridge_req *req, const struct slot *slot,
+    struct credit_cache *own[LEVELS])
+{
+	bool at_home = req->flow->cpu == cpu;
+
+	/* They were the flow's when it got the slot, and cannot change while it is out. */
+	EACH_LEVEL
+	for (int i = 0; i < LEVELS; i++)
+		own[i] = likely(at_home) ? flow_own(req->flow, i) :
+		    &atomic_load_explicit(&slot->node[i], memory_order_relaxed)->cache[cpu->id];
 }
 
 bool
 req_release(struct bridge_cpu *cpu, struct bridge_req *req, struct slot *slot, bool inline_done)
 {
-	struct bridge_node *node[LEVELS];
+	struct credit_cache *own[LEVELS];
 	enum slot_state to = SLOT_FREE;
 	uint64_t sent_ns;
 
-	/* Before its nodes are asked: a slot that was never used has none. */
+	/* First of all: else its flow may be gone. */
 	if (unlikely(!slot_is_held(slot, req)))
 		return false;
-	if (unlikely(slot_is_reserved(&cpu->host->slots, slot))) {
-		if (!slot_leave(slot, req, SLOT_FREE))
-			return false;
-		tags_put_reserved(&cpu->host->slots, slot);
-		return true;
-	}
-	for (int i = 0; i < LEVELS; i++)
-		node[i] = atomic_load_explicit(&slot->node[i], memory_order_relaxed);
+	if (unlikely(slot_is_reserved(&cpu->host->slots, slot)))
+		return release_reserved(cpu, req, slot);
+	own_of(cpu, req, slot, own);
 	sent_ns = req->sent_ns;
-	if (unlikely(gate_shut(cpu->host, node)))
+	if (unlikely(gate_shut(cpu->host, own)))
 		to = SLOT_BACK;
 	if (inline_done)
 		slot_leave_inline(slot, req, to);
-	else if (!slot_leave(slot, req, to))
+	else if (unlikely(!slot_leave(slot, req, to)))
 		return false;
 	if (unlikely(sent_ns))
-		lun_took(cpu, node[AT_LUN], sent_ns);
+		lun_took(cpu, own[AT_LUN]->node, sent_ns);
 	if (likely(to == SLOT_FREE))
-		slot_release(cpu, slot, node);
+		slot_release(cpu, slot, own);
 	else
 		inbox_add(cpu, &slot->op, OP_RELEASE);
 	return true;
@@ -135,7 +148,7 @@ req_go(struct bridge_req *req)
 {
 	struct bridge_flow *f = req->flow;
 	struct bridge_cpu *cpu = host_cpu(f->host);
-	bool divided = flow_node(f, AT_HOST) != f->host->node;
+	bool divided = flow_own(f, AT_HOST)->node != f->host->node;
 	unsigned to = atomic_load_explicit(divided ? &f->cpu->to : &cpu->to,
 	    memory_order_relaxed);
 
@@ -150,27 +163,12 @@ req_go(struct bridge_req *req)
 		req_send(req, to);
 }
 
-void
-run_begin(void)
-{
-	if (!inside)
-		bridge_grants.left = HANDOFF_MAX;
-}
-
-bool
-run_more(void)
-{
-	return bridge_grants.left > 0;
-}
-
 /* Until nothing is left: a request that is done at once may make room for the next. */
 void
-run_end(void)
+run_all(void)
 {
 	struct list *run = &bridge_grants.run;
 
-	if (likely(!run->next) || inside)
-		return;
 	while (!list_empty(run)) {
 		struct bridge_req *req = list_first(run, struct bridge_req, link);
 
@@ -237,7 +235,7 @@ disk_io_done(struct disk_io *io)
 		req_stray();
 	else if (unlikely(again))
 		return;
-	else if (inside || req->flow->cpu != cpu)
+	else if (bridge_grants.inside || req->flow->cpu != cpu)
 		req_post(req);
 	else
 		req->done(req);

@@ -83,6 +83,7 @@ slot_hold(struct slot *slot, struct bridge_req *req, struct bridge_node *const n
 	req->slot = slot->tag;
 	req->gen = gen;
 	atomic_store_explicit(&slot->req, req, memory_order_relaxed);
+	EACH_LEVEL
 	for (int i = 0; i < LEVELS; i++)
 		atomic_store_explicit(&slot->node[i], node[i], memory_order_relaxed);
 	atomic_store_explicit(&slot->word, gen | SLOT_HELD, memory_order_relaxed);

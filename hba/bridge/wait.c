@@ -241,7 +241,7 @@ wait_move(struct bridge_flow *f, struct bridge_node *to, struct dent *d)
 		d->busy++;
 	}
 	f->dent[AT_HOST] = d;
-	atomic_store_explicit(&f->node[AT_HOST], to, memory_order_release);
+	flow_set_node(f, AT_HOST, to);
 	dent_put(f->initiator, old);
 	if (!was_here)
 		return;
