@@ -137,16 +137,16 @@ caches_follow_the_limit(void **state)
 {
 	struct bridge_node *n = lun_of(2, 1024);
 
-	assert_int_equal(atomic_load(&n->bcap), 32);
+	assert_int_equal(atomic_load(&n->cache[0].bcap), 32);
 	host_lock(rig.host);
 	node_set_limit(n, 64);
-	assert_int_equal(atomic_load(&n->bcap), 8);
+	assert_int_equal(atomic_load(&n->cache[0].bcap), 8);
 	node_set_limit(n, 16);
-	assert_int_equal(atomic_load(&n->bcap), 2);
+	assert_int_equal(atomic_load(&n->cache[0].bcap), 2);
 	node_set_limit(n, 15);
-	assert_int_equal(atomic_load(&n->bcap), 0);
+	assert_int_equal(atomic_load(&n->cache[0].bcap), 0);
 	node_set_limit(n, 1024);
-	assert_int_equal(atomic_load(&n->bcap), 32);
+	assert_int_equal(atomic_load(&n->cache[0].bcap), 32);
 	host_unlock(rig.host, true);
 	rig_settle();
 	rig_close();
