@@ -16,9 +16,9 @@ enum {				/* bridge_req.state; once it waits under the host's lock */
 	REQ_UNWANTED,		/* cancelled at the disk, which did not do it: in grants.run only to be posted home */
 };
 
-/* Of this thread. */
+/* Of this thread. run: requests that got a slot while it had the lock; it submits them when it has dropped it. */
 struct grants {
-	struct list run;		/* requests that got a slot while it had the lock; it submits them when it has dropped it; by req->link */
+	struct list run;		/* by req->link */
 	unsigned left;			/* so many more in this go */
 	unsigned inside;		/* disks' submits on the stack: a completion from within does not call done */
 };
